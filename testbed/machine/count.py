@@ -1,0 +1,62 @@
+"""Reads the test runner's report: how many tests ran on which backend, and
+whether every real suite really ran.
+
+    count.py REPORT.xml CHECKS_PASSED CHECKS_FAILED [--quick]
+
+Ends with "N passed, N failed" on its own line; exits 1 if anything failed, a
+real suite ran no test, or a real test said that it was skipped.
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+# A suite is told by the test binary and the test's name; the first match wins.
+REAL_SUITES = {
+    "end to end": r"hearth-testbed::it \S*\breal",
+    "docker": r"hearth-docker::",
+    "caddy": r"hearth-caddy::",
+    "linux": r"hearth-linux::",
+}
+OTHER_SUITES = {
+    "pretend": r"(hearth-pretend|hearth-testbed)\b",
+    "house rules, units and the rest": r"",
+}
+
+
+def suite_of(test):
+    suites = REAL_SUITES | OTHER_SUITES
+    return next(name for name, pattern in suites.items() if re.match(pattern, test))
+
+
+def main(report, passed, failed, quick):
+    counts = {name: [0, 0] for name in REAL_SUITES | OTHER_SUITES}
+    complaints = []
+    cases = xml.parse(report).getroot().iter("testcase") if report else []
+    for case in cases:
+        test = f"{case.get('classname')} {case.get('name')}"
+        suite = suite_of(test)
+        bad = case.find("failure") is not None or case.find("error") is not None
+        counts[suite][bad] += 1
+        said = "".join(case.itertext())
+        if suite in REAL_SUITES and not quick and re.search(r"^skipped:", said, re.MULTILINE):
+            complaints.append(f"{test} was skipped")
+
+    print("\nTests per backend:")
+    for suite, (good, bad) in counts.items():
+        print(f"    {suite:<34}{good:>5} passed {bad:>4} failed")
+        if suite in REAL_SUITES and not quick and good + bad == 0:
+            complaints.append(f"the real suite '{suite}' ran no test")
+    print(f"    {'checks (format, lints, docs, ...)':<34}{passed:>5} passed {failed:>4} failed")
+    for complaint in complaints:
+        print(f"error: {complaint}")
+
+    passed += sum(good for good, _ in counts.values())
+    failed += sum(bad for _, bad in counts.values()) + len(complaints)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    arguments = [a for a in sys.argv[1:] if a != "--quick"]
+    sys.exit(main(arguments[0], int(arguments[1]), int(arguments[2]), "--quick" in sys.argv))
