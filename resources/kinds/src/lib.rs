@@ -1,0 +1,32 @@
+//! The kinds of Hearth: one file per kind with its spec, its status and its rules.
+//!
+//! [`all`] lists what the store and the wire need of each. Rules that a schema cannot say stand in the
+//! kind's own file as pure functions over the typed object. No I/O, no async.
+#![forbid(unsafe_code)]
+
+pub mod app;
+pub mod revision;
+pub mod container;
+pub mod network;
+pub mod volume;
+pub mod image;
+pub mod route;
+pub mod core;
+pub mod policy;
+pub mod shared;
+mod registry;
+
+pub use app::{App, AppSpec, AppStatus};
+pub use container::{Container, ContainerSpec, ContainerStatus};
+pub use image::{Image, ImageSpec, ImageStatus};
+pub use network::{Network, NetworkSpec, NetworkStatus};
+pub use policy::{DataPolicy, DriftPolicy, Power};
+pub use registry::{Settings, all};
+pub use revision::{Revision, RevisionSpec, RevisionStatus};
+pub use route::{Route, RouteSpec, RouteStatus};
+pub use volume::{Volume, VolumeSpec, VolumeStatus};
+
+/// The namespace of what everybody shares.
+pub const HOUSEHOLD: &str = "household";
+/// The namespace of Hearth's own parts.
+pub const SYSTEM: &str = "system";

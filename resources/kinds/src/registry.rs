@@ -1,0 +1,178 @@
+//! The list of all kinds, in the words of the store and the wire.
+
+use std::sync::Arc;
+
+use hearth_meta::labels::finalizer;
+use hearth_meta::resource::{Choose, Column};
+use hearth_meta::{Claim, KindInfo, Problem, Resource, Scope};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::Value;
+
+use crate::network::Pool;
+use crate::{App, Container, Image, Network, Revision, Route, Volume};
+use crate::{app, container, core, image, network, revision, route, volume};
+
+/// What the kinds need to be told of this home.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Where the subnets of networks are taken from.
+    pub network_pool: Pool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { network_pool: Pool::DEFAULT }
+    }
+}
+
+/// Every kind there is.
+pub fn all(settings: &Settings) -> Vec<KindInfo> {
+    let pool = settings.network_pool;
+    vec![
+        KindInfo {
+            default: app::default,
+            validate: |new, old| typed(new, old, app::validate),
+            claims: app::claims,
+            choose: Arc::new(app::choose),
+            finalizers: vec![finalizer("app")],
+            ..info::<App>(&["ap"])
+        },
+        KindInfo { validate: |new, old| typed(new, old, revision::validate), ..info::<Revision>(&["rev"]) },
+        KindInfo {
+            validate: |new, old| typed(new, old, container::validate),
+            finalizers: vec![finalizer("container")],
+            ..info::<Container>(&["ct"])
+        },
+        KindInfo {
+            default: network::default,
+            validate: |new, old| typed(new, old, network::validate),
+            claims: network::claims,
+            choose: Arc::new(move |object, taken| network::choose(object, pool, taken)),
+            finalizers: vec![finalizer("network")],
+            ..info::<Network>(&["net"])
+        },
+        KindInfo {
+            validate: |new, old| typed(new, old, volume::validate),
+            finalizers: vec![finalizer("volume")],
+            ..info::<Volume>(&["vol"])
+        },
+        KindInfo {
+            validate: |new, old| typed(new, old, image::validate),
+            finalizers: vec![finalizer("image")],
+            ..info::<Image>(&["img"])
+        },
+        KindInfo {
+            validate: |new, old| typed(new, old, route::validate),
+            claims: route::claims,
+            finalizers: vec![finalizer("route")],
+            ..info::<Route>(&["rt"])
+        },
+        KindInfo { validate: core::validate_namespace, ..core_info("Namespace", "namespaces", "namespace", &["ns"], Scope::Cluster) },
+        KindInfo {
+            default: core::default_secret,
+            validate: core::validate_secret,
+            is_secret: true,
+            ..core_info("Secret", "secrets", "secret", &[], Scope::Namespaced)
+        },
+    ]
+}
+
+fn typed<K: Resource>(new: &Value, old: Option<&Value>, rules: fn(&K, Option<&K>) -> Vec<Problem>) -> Vec<Problem> {
+    let parsed: Result<K, _> = serde_json::from_value(new.clone());
+    // An old object that no longer parses must not stop its own mending.
+    let old = old.and_then(|old| serde_json::from_value(old.clone()).ok());
+    match parsed {
+        Ok(new) => rules(&new, old.as_ref()),
+        Err(error) => vec![Problem::new("", error.to_string())],
+    }
+}
+
+fn unchosen() -> Choose {
+    Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new())
+}
+
+fn info<K: CustomResourceExt>(short_names: &'static [&'static str]) -> KindInfo {
+    let crd: CustomResourceDefinition = K::crd();
+    let version = &crd.spec.versions[0];
+    let columns = version.additional_printer_columns.iter().flatten().map(|column| Column {
+        name: column.name.clone(),
+        kind: column.type_.clone(),
+        json_path: column.json_path.clone(),
+        priority: column.priority.unwrap_or(0),
+        description: column.description.clone().unwrap_or_default(),
+    });
+    let schema = version.schema.as_ref().and_then(|s| s.open_api_v3_schema.as_ref());
+    KindInfo {
+        group: hearth_meta::labels::GROUP,
+        version: hearth_meta::labels::VERSION,
+        kind: leak(&crd.spec.names.kind),
+        plural: leak(&crd.spec.names.plural),
+        singular: leak(crd.spec.names.singular.as_deref().unwrap_or_default()),
+        short_names,
+        scope: if crd.spec.scope == "Namespaced" { Scope::Namespaced } else { Scope::Cluster },
+        has_status: true,
+        is_secret: false,
+        columns: columns.collect(),
+        schema: schema.and_then(|schema| serde_json::to_value(schema).ok()),
+        finalizers: Vec::new(),
+        default: |_, _| {},
+        validate: |_, _| Vec::new(),
+        claims: |_| Vec::new(),
+        choose: unchosen(),
+    }
+}
+
+/// Names of kinds live as long as the program; there is a fixed handful of them.
+fn leak(name: &str) -> &'static str {
+    Box::leak(name.to_owned().into_boxed_str())
+}
+
+fn core_info(
+    kind: &'static str,
+    plural: &'static str,
+    singular: &'static str,
+    short_names: &'static [&'static str],
+    scope: Scope,
+) -> KindInfo {
+    let age = Column {
+        name: "Age".into(),
+        kind: "date".into(),
+        json_path: ".metadata.creationTimestamp".into(),
+        priority: 0,
+        description: "Since when it is declared".into(),
+    };
+    KindInfo {
+        group: "",
+        version: "v1",
+        kind,
+        plural,
+        singular,
+        short_names,
+        scope,
+        has_status: false,
+        is_secret: false,
+        columns: vec![age],
+        schema: None,
+        finalizers: Vec::new(),
+        default: |_, _| {},
+        validate: |_, _| Vec::new(),
+        claims: |_| Vec::new(),
+        choose: unchosen(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settings, all};
+
+    #[test]
+    fn every_kind_has_a_structural_schema_with_the_common_status() {
+        for info in all(&Settings::default()).iter().filter(|info| !info.group.is_empty()) {
+            let schema = info.schema.as_ref().unwrap_or_else(|| panic!("{} has no schema", info.kind));
+            let status = &schema["properties"]["status"]["properties"];
+            assert!(status["summary"].is_object() && status["conditions"].is_object(), "{}: {status}", info.kind);
+            assert!(schema["properties"]["spec"]["properties"].is_object(), "{}", info.kind);
+        }
+    }
+}

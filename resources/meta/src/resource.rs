@@ -1,0 +1,131 @@
+//! What makes a type an object of Hearth, and what of a kind the rest must know without naming it.
+
+use std::sync::Arc;
+
+use kube::core::object::{HasSpec, HasStatus};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{HasCommon, Problem};
+
+/// A typed object with metadata, spec and status, as `kube`'s derive makes them.
+pub trait Resource:
+    kube::Resource<DynamicType = ()>
+    + HasSpec<Spec: Clone + PartialEq + Serialize + Send + Sync>
+    + HasStatus<Status: HasCommon + Clone + Default + PartialEq + Serialize + Send + Sync>
+    + Clone
+    + std::fmt::Debug
+    + Serialize
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<T> Resource for T where
+    T: kube::Resource<DynamicType = ()>
+        + HasSpec<Spec: Clone + PartialEq + Serialize + Send + Sync>
+        + HasStatus<Status: HasCommon + Clone + Default + PartialEq + Serialize + Send + Sync>
+        + Clone
+        + std::fmt::Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Whether a kind lives in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Its objects belong to a namespace.
+    Namespaced,
+    /// Its objects belong to the whole machine.
+    Cluster,
+}
+
+/// A name in a space of names of which each has one holder (DESIGN section 3).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Claim {
+    /// The space, such as `slug` or `subnet`.
+    pub space: &'static str,
+    /// The claimed name within it.
+    pub name: String,
+    /// The field of the claimant that asks for it, for error messages.
+    pub field: &'static str,
+}
+
+/// One printed column of a kind's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The heading, such as `Status`.
+    pub name: String,
+    /// The OpenAPI type, such as `string` or `date`.
+    pub kind: String,
+    /// Where the value stands, as a JSON path such as `.status.summary`.
+    pub json_path: String,
+    /// 0 is always shown, 1 only in wide tables.
+    pub priority: i32,
+    /// What the column says.
+    pub description: String,
+}
+
+/// Chooses claims that a person left open, given which are taken.
+pub type Choose = Arc<dyn Fn(&mut Value, &dyn Fn(&Claim) -> bool) -> Vec<Problem> + Send + Sync>;
+
+/// Everything the store, the wire and the CLI need of a kind.
+#[derive(Clone)]
+pub struct KindInfo {
+    /// The API group; empty for core kinds.
+    pub group: &'static str,
+    /// The API version, such as `v1`.
+    pub version: &'static str,
+    /// The kind, singular and in CamelCase.
+    pub kind: &'static str,
+    /// The plural, as in URLs.
+    pub plural: &'static str,
+    /// The singular in lower case.
+    pub singular: &'static str,
+    /// Short names for the command line.
+    pub short_names: &'static [&'static str],
+    /// Whether it lives in namespaces.
+    pub scope: Scope,
+    /// Whether it has a status of its own, written apart from the rest.
+    pub has_status: bool,
+    /// Whether its payload is secret: kept encrypted, never in history or logs.
+    pub is_secret: bool,
+    /// The columns of its table.
+    pub columns: Vec<Column>,
+    /// The structural OpenAPI v3 schema of the whole object; absent for core kinds without one.
+    pub schema: Option<Value>,
+    /// Finalizers every new object of the kind is born with, so that no moment exists without them.
+    pub finalizers: Vec<String>,
+    /// Stores defaults into an object that a person wrote; what it adds is visible afterwards. On an
+    /// update `old` is what stood before, so that what was once chosen is kept.
+    pub default: fn(new: &mut Value, old: Option<&Value>),
+    /// Rules the schema cannot say, on a defaulted object; `old` is the object before an update.
+    pub validate: fn(new: &Value, old: Option<&Value>) -> Vec<Problem>,
+    /// The names the object claims.
+    pub claims: fn(&Value) -> Vec<Claim>,
+    /// Chooses claims the person left open (a free slug, a free subnet), given which are taken.
+    pub choose: Choose,
+}
+
+impl KindInfo {
+    /// `group/version`, or only `version` for core kinds.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Whether `word` names this kind: plural, singular, kind or short name, in any case.
+    pub fn answers_to(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
+        word == self.plural
+            || word == self.singular
+            || word == self.kind.to_lowercase()
+            || self.short_names.contains(&word.as_str())
+    }
+}
