@@ -1,1 +1,3 @@
 #![forbid(unsafe_code)]
+pub mod clock;
+pub use clock::{Clock, ManualClock, SystemClock};

@@ -421,7 +421,7 @@ pub(crate) fn validate(new: &Container, _old: Option<&Container>) -> Vec<Problem
 }
 
 fn check_env(env: &EnvVar, field: &str) -> Option<Problem> {
-    let one_source = env.value_from.as_ref().is_none_or(|s| s.secret_key_ref.is_some() != !s.parts.is_empty());
+    let one_source = env.value_from.as_ref().is_none_or(|s| s.secret_key_ref.is_some() == s.parts.is_empty());
     let one_part = env
         .value_from
         .iter()

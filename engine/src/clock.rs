@@ -1,0 +1,145 @@
+//! Time, as the engine and everything it drives know it. Nothing else in Hearth asks for the time.
+//!
+//! Two readings are kept apart: the wall clock is shown to people and stored, and may jump; the monotonic one
+//! drives the queue and never does. [`ManualClock`] stands still until a test moves it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use hearth_meta::Timestamp;
+use tokio::sync::oneshot;
+
+/// A source of time.
+#[async_trait]
+pub trait Clock: Send + Sync {
+    /// The wall clock. It may jump, also backwards: store it and show it, never count with it.
+    fn now(&self) -> Timestamp;
+
+    /// Time since the clock was made; never goes backwards.
+    fn elapsed(&self) -> Duration;
+
+    /// Returns once [`Clock::elapsed`] has reached `until`.
+    async fn sleep_until(&self, until: Duration);
+
+    /// Returns after `duration`.
+    async fn sleep(&self, duration: Duration) {
+        self.sleep_until(self.elapsed().saturating_add(duration)).await;
+    }
+}
+
+/// The machine's own time.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    started: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose monotonic reading starts at zero now.
+    #[expect(clippy::disallowed_methods, reason = "the one place where real time comes in")]
+    pub fn start() -> Self {
+        Self { started: Instant::now() }
+    }
+}
+
+#[async_trait]
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place where real time comes in")]
+    fn now(&self) -> Timestamp {
+        Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place where real time comes in")]
+    async fn sleep_until(&self, until: Duration) {
+        tokio::time::sleep(until.saturating_sub(self.started.elapsed())).await;
+    }
+}
+
+/// A clock that stands still until it is moved. Clones are the same clock.
+#[derive(Clone)]
+pub struct ManualClock {
+    state: Arc<Mutex<ManualState>>,
+}
+
+struct ManualState {
+    wall: Timestamp,
+    elapsed: Duration,
+    sleepers: BTreeMap<(Duration, u64), oneshot::Sender<()>>,
+    next_sleeper: u64,
+}
+
+impl ManualClock {
+    /// A clock that stands at `wall`.
+    pub fn new(wall: Timestamp) -> Self {
+        let state = ManualState { wall, elapsed: Duration::ZERO, sleepers: BTreeMap::new(), next_sleeper: 0 };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Moves both readings and wakes who is due, in the order they are due.
+    pub fn advance(&self, by: Duration) {
+        let mut state = self.lock();
+        state.elapsed += by;
+        state.wall = state.wall.saturating_add(by).unwrap_or(Timestamp::MAX);
+        let now = state.elapsed;
+        while let Some(entry) = state.sleepers.first_entry() {
+            if entry.key().0 > now {
+                break;
+            }
+            // A sleeper that was dropped is simply no longer there.
+            let _ = entry.remove().send(());
+        }
+    }
+
+    /// Moves to the next sleeper, if there is one, and says how far that was.
+    pub fn advance_to_next(&self) -> Option<Duration> {
+        let by = {
+            let mut state = self.lock();
+            state.sleepers.retain(|_, sleeper| !sleeper.is_closed());
+            let (due, _) = *state.sleepers.first_key_value()?.0;
+            due.saturating_sub(state.elapsed)
+        };
+        self.advance(by);
+        Some(by)
+    }
+
+    /// Sets the wall clock alone, forwards or backwards, as a person or a time server does.
+    pub fn set_wall(&self, wall: Timestamp) {
+        self.lock().wall = wall;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ManualState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.lock().wall
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.lock().elapsed
+    }
+
+    async fn sleep_until(&self, until: Duration) {
+        let woken = {
+            let mut state = self.lock();
+            if until <= state.elapsed {
+                return;
+            }
+            let (wake, woken) = oneshot::channel();
+            let id = state.next_sleeper;
+            state.next_sleeper += 1;
+            state.sleepers.insert((until, id), wake);
+            woken
+        };
+        // The sender lives in the clock, which outlives every sleeper that matters.
+        let _ = woken.await;
+    }
+}
