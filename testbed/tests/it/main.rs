@@ -1,0 +1,14 @@
+//! Tests of the whole: the house rules here, and the product from outside.
+//!
+//! A module whose name starts with `real` needs a real machine; `testbed/test`
+//! offers one through `HEARTH_TEST_*` and counts those tests apart.
+
+#![forbid(unsafe_code)]
+
+mod house;
+
+mod layering;
+mod licences;
+mod names;
+mod parity;
+mod tidy;
