@@ -3,7 +3,7 @@
 
 # Each can be set from outside, or by the flag of testbed/run of the same name.
 DATA_DIR=${HEARTH_DATA_DIR:-/var/lib/hearth}
-LISTEN=${HEARTH_LISTEN:-127.0.0.1:8420}
+LISTEN=${HEARTH_LISTEN:-}
 EDGE_HTTP_PORT=${HEARTH_EDGE_HTTP_PORT:-80}
 EDGE_HTTPS_PORT=${HEARTH_EDGE_HTTPS_PORT:-443}
 export EDGE_HTTP_PORT EDGE_HTTPS_PORT
@@ -32,7 +32,8 @@ serve_hearth() {
         echo "$*" >"$RUN_DIR/$name.args"
         start_own "$name" "$HEARTH" "$@"
     fi
-    until_true 60 is_ready || fail "Hearth is not ready at https://$LISTEN/readyz; see $RUN_DIR/$name.log"
+    until_true 60 is_ready_or_dead "$name"
+    is_ready >/dev/null || fail "Hearth is not ready at https://$LISTEN/readyz; see $RUN_DIR/$name.log"
     HEARTH_KUBECONFIG=$DATA_DIR/admin.kubeconfig
     export HEARTH_KUBECONFIG
     note "Hearth answers on https://$LISTEN, its log is $RUN_DIR/$name.log"
@@ -48,16 +49,18 @@ is_current() {
 # Its certificate is from its own new authority, which curl does not know.
 is_ready() { curl --insecure --fail --silent --max-time 5 "https://$LISTEN/readyz"; }
 
-# The port wanted, unless something that is not our Caddy has it already.
+is_ready_or_dead() { is_ready || ! is_alive "$(cat "$RUN_DIR/$1.pid")"; }
+
+# edge_port WANTED NAME: the port wanted, unless another program has it; then a
+# free one, the same at each run.
 edge_port() {
-    if can_listen 0.0.0.0 "$1" || is_our_edge "$1"; then
-        echo "$1"
-        return
-    fi
-    local free
-    free=$(free_port)
-    note "port $1 is taken by another program: using $free for $2" >&2
-    echo "$free"
+    local port kept=$RUN_DIR/edge-$2.port
+    for port in "$1" "$(cat "$kept" 2>/dev/null)" "$(free_port)"; do
+        if [ -n "$port" ] && { can_listen 0.0.0.0 "$port" || is_our_edge "$port"; }; then break; fi
+    done
+    echo "$port" >"$kept"
+    [ "$port" = "$1" ] || note "port $1 is taken by another program: using $port for $2" >&2
+    echo "$port"
 }
 
 is_our_edge() {

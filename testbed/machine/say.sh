@@ -64,9 +64,11 @@ runs() {
 start_own() {
     local name=$1
     shift
+    rm -f "$RUN_DIR/$name.pid"
     # shellcheck disable=SC2016 # for the inner shell to expand
     setsid --fork bash -c 'echo $$ >"$1"; shift; exec "$@"' start "$RUN_DIR/$name.pid" "$@" \
         >>"$RUN_DIR/$name.log" 2>&1 </dev/null
+    until_true 5 test -s "$RUN_DIR/$name.pid"
 }
 
 # stop_own NAME PROGRAM SECONDS: ends what start_own started, and only that.
