@@ -1,0 +1,291 @@
+//! The store: every object, in one SQLite file, with one change log and a single increasing resourceVersion.
+//!
+//! How a write travels: [`Store`] puts a request into the queue of the one writer (`writer`), which takes
+//! whatever waits as a batch, prepares each against what stands plus what the batch already holds (`stage`), puts
+//! the whole batch down in one transaction (`disk`), and only then shows it to readers and watchers and answers.
+//! So a write is durable before it is acknowledged, writers share a commit, and resourceVersions have no gaps.
+//!
+//! Reads are served from memory: the store holds every object as it stands in the file. A home has thousands of
+//! objects, not millions; the file is what makes them last.
+//!
+//! Three histories are kept apart: `changes` (what watches need; compacted), `history` (every spec write, for
+//! ever, secrets only as keyed hashes), `events` (merged by reason, 30 days).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock, RwLockReadGuard};
+
+use hearth_meta::KindInfo;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Clock;
+use crate::object::{Key, Object};
+
+mod open;
+mod migrations;
+mod lock;
+mod cipher;
+mod disk;
+mod state;
+mod stage;
+mod writer;
+mod watch;
+mod selector;
+mod events;
+mod history;
+mod intent;
+mod error;
+
+pub use cipher::Cipher;
+pub use error::{OpenError, WriteError};
+pub use events::{EventKind, EventNote, EventQuery, EventRow};
+pub use history::HistoryRow;
+pub use intent::Intent;
+pub use open::OpenOptions;
+pub use selector::{Query, Requirement, parse_selector};
+pub use stage::{Deletion, Preconditions, Write};
+pub use watch::{Change, ChangeKind, Expired, Watch};
+
+use disk::Reader;
+use state::State;
+use writer::Request;
+
+/// Who writes and how.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Who asked, such as `admin` or `controller/app`.
+    pub actor: String,
+    /// Through what, such as `api` or `controller`.
+    pub source: String,
+    /// Everything is checked and answered as if written, and nothing is.
+    pub dry_run: bool,
+}
+
+impl WriteOptions {
+    /// A controller's own write.
+    pub fn controller(name: &str) -> Self {
+        Self { actor: format!("controller/{name}"), source: "controller".into(), dry_run: false }
+    }
+}
+
+/// A page of objects as they stood at one resourceVersion.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The objects, by namespace and name.
+    pub items: Vec<Arc<Object>>,
+    /// The resourceVersion the list stands for.
+    pub resource_version: u64,
+}
+
+/// The store. Clones are the same store.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    kinds: BTreeMap<&'static str, KindInfo>,
+    lineage: String,
+    epoch: i64,
+    clock: Arc<dyn Clock>,
+    cipher: Cipher,
+    state: Arc<RwLock<State>>,
+    requests: mpsc::Sender<Request>,
+    reader: Reader,
+}
+
+impl Store {
+    /// Names this store for ever; everything made in the world carries it.
+    pub fn lineage(&self) -> &str {
+        &self.inner.lineage
+    }
+
+    /// Counts the processes that opened this store; this one's number.
+    pub fn epoch(&self) -> i64 {
+        self.inner.epoch
+    }
+
+    /// The clock everything here is dated by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    /// A keyed hash of a secret: equal values give equal hashes, and nobody without the key can guess back.
+    pub fn keyed_hash(&self, value: &[u8]) -> String {
+        self.inner.cipher.keyed_hash(value)
+    }
+
+    /// Every kind, by name.
+    pub fn kinds(&self) -> impl Iterator<Item = &KindInfo> {
+        self.inner.kinds.values()
+    }
+
+    /// One kind, by its exact name.
+    pub fn kind(&self, kind: &str) -> Option<&KindInfo> {
+        self.inner.kinds.get(kind)
+    }
+
+    /// The resourceVersion of the newest change.
+    pub fn resource_version(&self) -> u64 {
+        self.state().resource_version
+    }
+
+    /// One object.
+    pub fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.state().objects.get(key).cloned()
+    }
+
+    /// One object by uid.
+    pub fn by_uid(&self, uid: &str) -> Option<Arc<Object>> {
+        let state = self.state();
+        state.by_uid.get(uid).and_then(|key| state.objects.get(key)).cloned()
+    }
+
+    /// The objects a query asks for.
+    pub fn list(&self, query: &Query) -> Listing {
+        let state = self.state();
+        let items = state.of_kind(&query.kind).filter(|object| query.matches(object)).cloned().collect();
+        Listing { items, resource_version: state.resource_version }
+    }
+
+    /// Every object that names `uid` as an owner.
+    pub fn owned_by(&self, uid: &str) -> Vec<Arc<Object>> {
+        let state = self.state();
+        state.owned.get(uid).into_iter().flatten().filter_map(|key| state.objects.get(key)).cloned().collect()
+    }
+
+    /// Every object, of every kind.
+    pub fn all(&self) -> Vec<Arc<Object>> {
+        self.state().objects.values().cloned().collect()
+    }
+
+    /// Who holds a claim, if anybody does.
+    pub fn holder(&self, claim: &hearth_meta::Claim) -> Option<Arc<Object>> {
+        let state = self.state();
+        let uid = state.claims.get(&(claim.space, claim.name.clone()))?;
+        state.by_uid.get(uid).and_then(|key| state.objects.get(key)).cloned()
+    }
+
+    /// Makes an object.
+    ///
+    /// # Errors
+    /// [`WriteError::AlreadyExists`], [`WriteError::Invalid`] with every problem, or a storage error.
+    pub async fn create(&self, object: Object, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+        self.write(Write::Create(Box::new(object)), options).await
+    }
+
+    /// Changes an object, given how it stands at the moment of the write. What the closure returns replaces
+    /// metadata, spec and the rest, never the status of a kind that has one.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], what the closure returns, or [`WriteError::Invalid`] with every problem.
+    pub async fn update(
+        &self,
+        key: &Key,
+        options: &WriteOptions,
+        change: impl FnOnce(&Object) -> Result<Object, WriteError> + Send + 'static,
+    ) -> Result<Arc<Object>, WriteError> {
+        self.write(Write::Update { key: key.clone(), change: Box::new(change) }, options).await
+    }
+
+    /// Replaces the status of an object, if it is still the one of that uid. Writing what stands already is no
+    /// write at all.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`] where the object is gone or was made anew.
+    pub async fn update_status(&self, key: &Key, uid: &str, status: serde_json::Value) -> Result<Arc<Object>, WriteError> {
+        let write = Write::Status { key: key.clone(), uid: uid.to_owned(), status };
+        self.write(write, &WriteOptions::default()).await
+    }
+
+    /// Asks for an object's deletion. With finalizers it is marked and stays until they are dropped.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], or [`WriteError::Conflict`] where a precondition fails.
+    pub async fn delete(&self, deletion: Deletion, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+        self.write(Write::Delete(deletion), options).await
+    }
+
+    /// Drops a finalizer; with the last one a marked object goes. Gone already is success.
+    ///
+    /// # Errors
+    /// A storage error.
+    pub async fn drop_finalizer(&self, key: &Key, uid: &str, finalizer: &str) -> Result<(), WriteError> {
+        let write = Write::DropFinalizer { key: key.clone(), uid: uid.to_owned(), finalizer: finalizer.to_owned() };
+        match self.write(write, &WriteOptions::default()).await {
+            Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records an intent durably: what is about to be done, or that it is done.
+    ///
+    /// # Errors
+    /// A storage error; the step must then not be taken.
+    pub async fn put_intent(&self, intent: Intent) -> Result<(), WriteError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Request::Intent { intent, answer }).await?;
+        answered.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    /// The intent recorded for an object, if any.
+    pub fn intent(&self, uid: &str) -> Option<Intent> {
+        self.state().intents.get(uid).cloned()
+    }
+
+    /// Notes an event. It is merged with equal ones and written with the next batch; nobody waits for it.
+    pub async fn note(&self, event: EventNote) {
+        // A store that is closing has nobody left to tell.
+        let _ = self.send(Request::Event(Box::new(event))).await;
+    }
+
+    /// The events a query asks for, oldest first.
+    ///
+    /// # Errors
+    /// A storage error.
+    pub async fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
+        self.inner.reader.events(query).await
+    }
+
+    /// Every spec write of one object, oldest first.
+    ///
+    /// # Errors
+    /// A storage error.
+    pub async fn history(&self, key: &Key) -> Result<Vec<HistoryRow>, WriteError> {
+        self.inner.reader.history(key).await
+    }
+
+    /// Watches what a query asks for, from just after `from`, or from now on.
+    ///
+    /// # Errors
+    /// [`Expired`] where the changes since `from` are no longer kept: list again, then watch from there.
+    pub fn watch(&self, query: Query, from: Option<u64>) -> Result<Watch, Expired> {
+        let mut state = self.inner.state.write().expect("no reader or writer panics while it holds the lock");
+        watch::subscribe(&mut state, query, from)
+    }
+
+    /// Waits until everything asked for so far is down, then stops the writer. Later writes are refused.
+    pub async fn close(&self) {
+        let (answer, answered) = oneshot::channel();
+        if self.send(Request::Close(answer)).await.is_ok() {
+            // The writer answers by going away.
+            let _ = answered.await;
+        }
+    }
+
+    async fn write(&self, write: Write, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Request::Write { write, options: options.clone(), answer }).await?;
+        answered.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    async fn send(&self, request: Request) -> Result<(), WriteError> {
+        self.inner.requests.send(request).await.map_err(|_| WriteError::Closed)
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.inner.state.read().expect("no reader or writer panics while it holds the lock")
+    }
+}
+
+#[cfg(test)]
+mod tests;

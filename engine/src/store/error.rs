@@ -1,0 +1,65 @@
+//! Why a store could not be opened, or a write not be made.
+
+use hearth_meta::Problem;
+
+use crate::object::Key;
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("the store in {0} is open in another process; stop that one first")]
+    InUse(String),
+    /// A newer program wrote it.
+    #[error("the store is of schema version {found}, and this program knows up to {known}; run the newer program again")]
+    Newer {
+        /// The version found.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// Its file or its key cannot be read or written.
+    #[error("{action}: {source}")]
+    File {
+        /// What was being done.
+        action: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The key beside it is not the one it was written with, or is damaged.
+    #[error("the key {0} does not fit the store; bring the store and its key back together, from one backup")]
+    Key(String),
+    /// SQLite finds the file damaged.
+    #[error("the store is damaged: {0}; restore it from a copy, or rebuild it with `hearth recover`")]
+    Damaged(String),
+    /// SQLite failed.
+    #[error("the store cannot be read: {0}")]
+    Sqlite(#[from] sqlx::Error),
+}
+
+/// Why a write was not made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WriteError {
+    /// There is no such object.
+    #[error("{0} not found")]
+    NotFound(Key),
+    /// There is one already.
+    #[error("{0} exists already")]
+    AlreadyExists(Key),
+    /// It changed in the meantime, or is not the one that was meant.
+    #[error("{0}")]
+    Conflict(String),
+    /// What was asked for is wrong; every problem is listed.
+    #[error("{}", listed(.0))]
+    Invalid(Vec<Problem>),
+    /// The disk or SQLite failed; nothing of it was kept.
+    #[error("the store could not write: {0}")]
+    Storage(String),
+    /// The store is closing.
+    #[error("the store is closing")]
+    Closed,
+}
+
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,100 @@
+//! History: every write of a spec, who made it and what it changed. It is the audit log, and it only grows.
+
+use std::collections::BTreeSet;
+
+use hearth_meta::difference::SECRET;
+use hearth_meta::{FieldDiff, Timestamp};
+use serde_json::Value;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::cipher::Cipher;
+use crate::object::Object;
+
+/// One write of a spec.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryRow {
+    /// The resourceVersion the write made.
+    pub resource_version: i64,
+    /// When.
+    pub at: Timestamp,
+    /// The generation it made.
+    pub generation: i64,
+    /// `create`, `update` or `delete`.
+    pub verb: String,
+    /// Who asked.
+    pub actor: String,
+    /// Through what.
+    pub source: String,
+    /// What changed.
+    pub differences: Vec<FieldDiff>,
+    /// The whole spec after the write; null for kinds that hold secrets.
+    pub spec: Value,
+}
+
+impl HistoryRow {
+    pub(super) fn read(row: &SqliteRow) -> Self {
+        let json = |name: &str| row.get::<String, _>(name);
+        Self {
+            resource_version: row.get("rv"),
+            at: json("at").parse().unwrap_or(Timestamp::UNIX_EPOCH),
+            generation: row.get("generation"),
+            verb: row.get("verb"),
+            actor: row.get("actor"),
+            source: row.get("source"),
+            differences: serde_json::from_str(&json("differences")).unwrap_or_default(),
+            spec: serde_json::from_str(&json("spec")).unwrap_or_default(),
+        }
+    }
+}
+
+/// The fields in which two specs differ, leaf by leaf.
+pub(super) fn differences(old: Option<&Value>, new: Option<&Value>) -> Vec<FieldDiff> {
+    let mut found = Vec::new();
+    compare(old.unwrap_or(&Value::Null), new.unwrap_or(&Value::Null), "spec", &mut found);
+    found
+}
+
+fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {
+    if old == new {
+        return;
+    }
+    let empty = serde_json::Map::new();
+    let maps = match (old, new) {
+        (Value::Object(old), Value::Object(new)) => Some((old, new)),
+        (Value::Null, Value::Object(new)) => Some((&empty, new)),
+        (Value::Object(old), Value::Null) => Some((old, &empty)),
+        _ => None,
+    };
+    let Some((old_fields, new_fields)) = maps else {
+        found.push(FieldDiff::new(path, shown(new), shown(old)));
+        return;
+    };
+    let names: BTreeSet<&String> = old_fields.keys().chain(new_fields.keys()).collect();
+    for name in names {
+        let field = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
+        compare(&field(old_fields), &field(new_fields), &format!("{path}.{name}"), found);
+    }
+}
+
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// What may be kept of a secret: which keys changed, by keyed hash.
+pub(super) fn secret_differences(old: Option<&Object>, new: &Object, cipher: &Cipher) -> Vec<FieldDiff> {
+    let empty = serde_json::Map::new();
+    let data = |object: Option<&Object>| object.and_then(|o| o.body.get("data")).and_then(Value::as_object).unwrap_or(&empty).clone();
+    let (old, new) = (data(old), data(Some(new)));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let hashed = |value: Option<&Value>| value.map(|value| format!("{SECRET} {}", cipher.keyed_hash(value.to_string().as_bytes())));
+    names
+        .into_iter()
+        .filter(|name| old.get(*name) != new.get(*name))
+        .map(|name| FieldDiff::new(format!("data.{name}"), hashed(new.get(name)), hashed(old.get(name))))
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! Which objects are asked for: kind, namespace, labels and fields, as the Kubernetes API has them.
+
+use crate::object::Object;
+
+/// Asks for objects of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// The kind, or [`Query::EVERY_KIND`] in a watch.
+    pub kind: String,
+    /// Only in this namespace.
+    pub namespace: Option<String>,
+    /// Requirements on labels; all must hold.
+    pub labels: Vec<Requirement>,
+    /// Requirements on fields, named by their path such as `metadata.name`; all must hold.
+    pub fields: Vec<Requirement>,
+}
+
+/// One requirement of a selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// The value is one of these.
+    In(String, Vec<String>),
+    /// The value is none of these, or there is none.
+    NotIn(String, Vec<String>),
+    /// There is a value.
+    Exists(String),
+    /// There is none.
+    Absent(String),
+}
+
+impl Query {
+    /// Stands for every kind, in a watch.
+    pub const EVERY_KIND: &'static str = "*";
+
+    /// All objects of a kind.
+    pub fn of(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), ..Self::default() }
+    }
+
+    /// The same, in one namespace.
+    #[must_use]
+    pub fn within(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
+    }
+
+    /// The same, with a label of this value.
+    #[must_use]
+    pub fn labelled(mut self, name: &str, value: &str) -> Self {
+        self.labels.push(Requirement::In(name.to_owned(), vec![value.to_owned()]));
+        self
+    }
+
+    /// Whether an object is asked for.
+    pub fn matches(&self, object: &Object) -> bool {
+        let label = |name: &str| object.metadata.labels.as_ref().and_then(|labels| labels.get(name)).cloned();
+        (self.kind == object.kind || self.kind == Self::EVERY_KIND)
+            && self.namespace.as_ref().is_none_or(|wanted| object.metadata.namespace.as_ref() == Some(wanted))
+            && self.labels.iter().all(|requirement| requirement.holds(label))
+            && self.fields.iter().all(|requirement| requirement.holds(|path| field(object, path)))
+    }
+}
+
+impl Requirement {
+    fn holds(&self, value: impl Fn(&str) -> Option<String>) -> bool {
+        match self {
+            Self::In(name, allowed) => value(name).is_some_and(|value| allowed.contains(&value)),
+            Self::NotIn(name, refused) => value(name).is_none_or(|value| !refused.contains(&value)),
+            Self::Exists(name) => value(name).is_some(),
+            Self::Absent(name) => value(name).is_none(),
+        }
+    }
+}
+
+fn field(object: &Object, path: &str) -> Option<String> {
+    match path {
+        "metadata.name" => Some(object.name().to_owned()),
+        "metadata.namespace" => Some(object.metadata.namespace.clone().unwrap_or_default()),
+        _ => {
+            let mut parts = path.split('.');
+            let mut value = object.body.get(parts.next()?)?;
+            for part in parts {
+                value = value.get(part)?;
+            }
+            Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        }
+    }
+}
+
+/// Parses a selector as clients write it: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b)`, `a`, `!a`.
+///
+/// # Errors
+/// One sentence that says which part is wrong.
+pub fn parse_selector(text: &str) -> Result<Vec<Requirement>, String> {
+    split_outside_parentheses(text).into_iter().filter(|part| !part.is_empty()).map(parse_requirement).collect()
+}
+
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
+fn parse_requirement(part: &str) -> Result<Requirement, String> {
+    let set = |rest: &str| -> Result<Vec<String>, String> {
+        let inner = rest.trim().strip_prefix('(').and_then(|r| r.strip_suffix(')'));
+        let inner = inner.ok_or_else(|| format!("selector {part:?} needs its values in parentheses"))?;
+        Ok(inner.split(',').map(|value| value.trim().to_owned()).collect())
+    };
+    if let Some((name, rest)) = part.split_once(" notin ") {
+        return Ok(Requirement::NotIn(name.trim().to_owned(), set(rest)?));
+    }
+    if let Some((name, rest)) = part.split_once(" in ") {
+        return Ok(Requirement::In(name.trim().to_owned(), set(rest)?));
+    }
+    if let Some((name, value)) = part.split_once("!=") {
+        return Ok(Requirement::NotIn(name.trim().to_owned(), vec![value.trim().to_owned()]));
+    }
+    if let Some((name, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+        return Ok(Requirement::In(name.trim().to_owned(), vec![value.trim().to_owned()]));
+    }
+    let (name, absent) = part.strip_prefix('!').map_or((part, false), |name| (name.trim(), true));
+    if name.contains(char::is_whitespace) {
+        return Err(format!("selector {part:?} is not understood; write a=b, a!=b, a in (b,c), a or !a"));
+    }
+    Ok(if absent { Requirement::Absent(name.to_owned()) } else { Requirement::Exists(name.to_owned()) })
+}

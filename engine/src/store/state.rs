@@ -1,0 +1,85 @@
+//! What stands in the store now, in memory, with the indexes reads need.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use hearth_meta::KindInfo;
+
+use super::intent::Intent;
+use super::watch::{Change, Watcher};
+use crate::object::{Key, Object};
+
+/// How many changes are kept in memory for watchers that come back.
+pub(super) const RECENT_CHANGES: usize = 4096;
+
+/// Everything, as committed.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) resource_version: u64,
+    pub(super) objects: BTreeMap<Key, Arc<Object>>,
+    pub(super) by_uid: HashMap<String, Key>,
+    pub(super) owned: HashMap<String, BTreeSet<Key>>,
+    pub(super) claims: HashMap<(&'static str, String), String>,
+    pub(super) intents: HashMap<String, Intent>,
+    /// The newest changes, oldest first, without gaps.
+    pub(super) recent: VecDeque<Arc<Change>>,
+    pub(super) watchers: Vec<Watcher>,
+}
+
+impl State {
+    /// The objects of one kind, by namespace and name.
+    pub(super) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+        let first = Key::new(kind, "", "");
+        self.objects.range(first..).take_while(move |(key, _)| key.kind == kind).map(|(_, object)| object)
+    }
+
+    /// Takes in one committed change: objects, indexes, claims.
+    pub(super) fn take(&mut self, change: &Change, kind: Option<&KindInfo>) {
+        if let Some(old) = &change.old {
+            self.forget(&change.key, old, kind);
+        }
+        if let Some(new) = &change.new {
+            self.keep(&change.key, new, kind);
+        } else if let Some(old) = &change.old {
+            self.intents.remove(old.uid());
+        }
+        self.resource_version = change.resource_version;
+    }
+
+    /// Indexes an object.
+    pub(super) fn keep(&mut self, key: &Key, object: &Arc<Object>, kind: Option<&KindInfo>) {
+        self.by_uid.insert(object.uid().to_owned(), key.clone());
+        for owner in object.owners() {
+            self.owned.entry(owner.to_owned()).or_default().insert(key.clone());
+        }
+        for claim in kind.map(|kind| (kind.claims)(&object.to_value())).into_iter().flatten() {
+            self.claims.insert((claim.space, claim.name), object.uid().to_owned());
+        }
+        self.objects.insert(key.clone(), object.clone());
+    }
+
+    fn forget(&mut self, key: &Key, object: &Object, kind: Option<&KindInfo>) {
+        self.by_uid.remove(object.uid());
+        for owner in object.owners() {
+            if let Some(owned) = self.owned.get_mut(owner) {
+                owned.remove(key);
+                if owned.is_empty() {
+                    self.owned.remove(owner);
+                }
+            }
+        }
+        for claim in kind.map(|kind| (kind.claims)(&object.to_value())).into_iter().flatten() {
+            self.claims.remove(&(claim.space, claim.name));
+        }
+        self.objects.remove(key);
+    }
+
+    /// Shows a committed change to every watcher, and drops those that do not keep up.
+    pub(super) fn publish(&mut self, change: Arc<Change>) {
+        self.watchers.retain(|watcher| watcher.offer(&change));
+        if self.recent.len() == RECENT_CHANGES {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(change);
+    }
+}
