@@ -19,6 +19,7 @@ pub mod images;
 pub mod events;
 pub mod proxy;
 pub mod volumes;
+pub mod contract;
 
 pub use containers::Containers;
 pub use events::{Events, Happening};

@@ -1,0 +1,1 @@
+//! What every hand that reaches events promises.

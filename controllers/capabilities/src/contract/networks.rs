@@ -1,0 +1,1 @@
+//! What every hand that reaches networks promises.
