@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod house;
+mod machine;
 
 mod layering;
 mod licences;
