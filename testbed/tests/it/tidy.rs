@@ -153,6 +153,9 @@ fn lint_settings(path: &str) -> toml::Table {
     text.parse().expect("it is TOML")
 }
 
+/// Crates that everybody builds on; every public item of theirs is documented.
+const TOLD_IN_FULL: &[&str] = &["hearth-capabilities", "hearth-engine", "hearth-meta"];
+
 #[test]
 fn every_crate_keeps_the_lints_of_the_house() {
     let mut findings = Vec::new();
@@ -162,10 +165,14 @@ fn every_crate_keeps_the_lints_of_the_house() {
         if !inherits {
             findings.push((folder(member), "its Cargo.toml lacks `[lints] workspace = true`".into()));
         }
+        let explains_itself = TOLD_IN_FULL.contains(&member.name.as_str());
         for head in ["src/lib.rs", "src/main.rs"].map(|head| format!("{}/{head}", folder(member))) {
             let Some(file) = files().iter().find(|file| file.path == head) else { continue };
             if *member.name != "hearth-linux" && !file.text.contains("#![forbid(unsafe_code)]") {
-                findings.push((head, "does not forbid unsafe code".into()));
+                findings.push((head.clone(), "does not forbid unsafe code".into()));
+            }
+            if explains_itself && !file.text.contains("#![warn(missing_docs)]") {
+                findings.push((head, "does not warn of missing docs".into()));
             }
         }
     }
