@@ -35,7 +35,11 @@ pub trait Containers: Send + Sync {
     async fn remove(&self, id: &str) -> Result<(), Fault>;
 
     /// What a container wrote, oldest first; with `follow` the stream stays open.
-    async fn logs(&self, id: &str, options: &LogOptions) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault>;
+    async fn logs(
+        &self,
+        id: &str,
+        options: &LogOptions,
+    ) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault>;
 }
 
 /// A container in a list: enough to know whose it is and whether to look closer.
@@ -107,7 +111,10 @@ pub struct NewContainer {
 impl fmt::Debug for NewContainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment may hold secrets, so it is left out.
-        f.debug_struct("NewContainer").field("name", &self.name).field("image", &self.image_reference).finish_non_exhaustive()
+        f.debug_struct("NewContainer")
+            .field("name", &self.name)
+            .field("image", &self.image_reference)
+            .finish_non_exhaustive()
     }
 }
 
@@ -206,7 +213,11 @@ pub struct ContainerFacts {
 impl fmt::Debug for ContainerFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment may hold secrets, so it is left out.
-        f.debug_struct("ContainerFacts").field("name", &self.name).field("id", &self.id).field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("ContainerFacts")
+            .field("name", &self.name)
+            .field("id", &self.id)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 

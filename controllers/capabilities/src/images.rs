@@ -14,7 +14,11 @@ pub trait Images: Send + Sync {
     /// and has no time limit of its own.
     ///
     /// A name the registry does not know is [`Fault::Refused`], no registry [`Fault::Failed`].
-    async fn pull(&self, reference: &str, progress: &(dyn Fn(PullProgress) + Send + Sync)) -> Result<(), Fault>;
+    async fn pull(
+        &self,
+        reference: &str,
+        progress: &(dyn Fn(PullProgress) + Send + Sync),
+    ) -> Result<(), Fault>;
 
     /// Takes a reference off this machine, and the image with its last reference; gone already is success,
     /// in use a [`Fault::Conflict`].

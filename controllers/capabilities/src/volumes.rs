@@ -15,10 +15,22 @@ pub trait Volumes: Send + Sync {
 
     /// Makes a leaf that is absent, with its marker, owner and mode, in one move: a crash leaves either nothing or
     /// the whole leaf. One that is there with the same marker is success; anything else a [`Fault::Conflict`].
-    async fn make(&self, leaf: &Leaf, marker: &str, owner: Option<(u32, u32)>, mode: Option<u32>) -> Result<(), Fault>;
+    async fn make(
+        &self,
+        leaf: &Leaf,
+        marker: &str,
+        owner: Option<(u32, u32)>,
+        mode: Option<u32>,
+    ) -> Result<(), Fault>;
 
     /// Sets owner and mode of the leaf itself, never of what is in it; only where the marker matches.
-    async fn set(&self, leaf: &Leaf, marker: &str, owner: Option<(u32, u32)>, mode: Option<u32>) -> Result<(), Fault>;
+    async fn set(
+        &self,
+        leaf: &Leaf,
+        marker: &str,
+        owner: Option<(u32, u32)>,
+        mode: Option<u32>,
+    ) -> Result<(), Fault>;
 
     /// Removes a leaf and everything in it, only where the marker matches; absent already is success.
     async fn remove(&self, leaf: &Leaf, marker: &str) -> Result<(), Fault>;

@@ -1,0 +1,1 @@
+//! What Docker really said, and what it means.
