@@ -3,15 +3,30 @@
 //! In reading order:
 //!
 //! - [`clock`]: time, which tests own.
-//! - [`object`]: an object of any kind.
-//! - [`store`]: every object in one SQLite file; one change log, one increasing resourceVersion.
+//! - [`object`], [`store`]: every object in one SQLite file; one change log, one increasing resourceVersion.
+//! - [`controller`]: what a controller is, and the words it speaks.
+//! - [`queue`]: the keys that are due.
+//! - [`driver`]: one turn of one key, and everything the engine does around it, the same for all.
+//! - `owners`: what an owner leaves behind is deleted.
+//! - [`engine`], [`diagnostics`]: all controllers of a process, and how they stand.
+//!
+//! How one change travels: a write is committed, its watch wakes keys, a worker takes a turn, the status is
+//! committed, and every open watch sees it.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod clock;
 pub mod object;
 pub mod store;
+pub mod controller;
+pub mod queue;
+pub mod driver;
+mod owners;
+pub mod engine;
+pub mod diagnostics;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use controller::Controller;
+pub use engine::Engine;
 pub use object::{Key, Object};
 pub use store::{OpenOptions, Query, Store, WriteError, WriteOptions};

@@ -74,7 +74,8 @@ impl Object {
     /// # Errors
     /// Where the stored form does not fit the type, which a newer or older program may have written.
     pub fn typed<K: Resource>(&self) -> Result<K, String> {
-        serde_json::from_value(self.to_value()).map_err(|error| format!("{} does not fit its kind: {error}", self.key()))
+        serde_json::from_value(self.to_value())
+            .map_err(|error| format!("{} does not fit its kind: {error}", self.key()))
     }
 
     /// Its key.

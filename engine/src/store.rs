@@ -36,13 +36,14 @@ mod intent;
 mod error;
 
 pub use cipher::Cipher;
+pub(crate) use cipher::hex;
 pub use error::{OpenError, WriteError};
 pub use events::{EventKind, EventNote, EventQuery, EventRow};
 pub use history::HistoryRow;
 pub use intent::Intent;
 pub use open::OpenOptions;
 pub use selector::{Query, Requirement, parse_selector};
-pub use stage::{Deletion, Preconditions, Write};
+pub use stage::{Deletion, Edit, Preconditions, Write};
 pub use watch::{Change, ChangeKind, Expired, Watch};
 
 use disk::Reader;
@@ -192,7 +193,12 @@ impl Store {
     ///
     /// # Errors
     /// [`WriteError::NotFound`] where the object is gone or was made anew.
-    pub async fn update_status(&self, key: &Key, uid: &str, status: serde_json::Value) -> Result<Arc<Object>, WriteError> {
+    pub async fn update_status(
+        &self,
+        key: &Key,
+        uid: &str,
+        status: serde_json::Value,
+    ) -> Result<Arc<Object>, WriteError> {
         let write = Write::Status { key: key.clone(), uid: uid.to_owned(), status };
         self.write(write, &WriteOptions::default()).await
     }
@@ -201,7 +207,11 @@ impl Store {
     ///
     /// # Errors
     /// [`WriteError::NotFound`], or [`WriteError::Conflict`] where a precondition fails.
-    pub async fn delete(&self, deletion: Deletion, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+    pub async fn delete(
+        &self,
+        deletion: Deletion,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         self.write(Write::Delete(deletion), options).await
     }
 
@@ -210,7 +220,8 @@ impl Store {
     /// # Errors
     /// A storage error.
     pub async fn drop_finalizer(&self, key: &Key, uid: &str, finalizer: &str) -> Result<(), WriteError> {
-        let write = Write::DropFinalizer { key: key.clone(), uid: uid.to_owned(), finalizer: finalizer.to_owned() };
+        let write =
+            Write::DropFinalizer { key: key.clone(), uid: uid.to_owned(), finalizer: finalizer.to_owned() };
         match self.write(write, &WriteOptions::default()).await {
             Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),

@@ -1,4 +1,5 @@
 //! Keeps secrets unreadable in the file, and lets them be compared without being shown.
+#![expect(clippy::disallowed_methods, reason = "the store keeps its own files")]
 
 use std::path::Path;
 
@@ -29,16 +30,21 @@ impl Cipher {
     pub fn load(path: &Path, may_make: bool) -> Result<Self, OpenError> {
         match std::fs::read(path) {
             Ok(bytes) => {
-                let key = <[u8; KEY_LEN]>::try_from(bytes).map_err(|_| OpenError::Key(path.display().to_string()))?;
+                let key = <[u8; KEY_LEN]>::try_from(bytes)
+                    .map_err(|_| OpenError::Key(path.display().to_string()))?;
                 Ok(Self::of(key))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && may_make => {
                 let key = random()?;
-                write_private(path, &key)
-                    .map_err(|source| OpenError::File { action: format!("writing the key {}", path.display()), source })?;
+                write_private(path, &key).map_err(|source| OpenError::File {
+                    action: format!("writing the key {}", path.display()),
+                    source,
+                })?;
                 Ok(Self::of(key))
             }
-            Err(source) => Err(OpenError::File { action: format!("reading the key {}", path.display()), source }),
+            Err(source) => {
+                Err(OpenError::File { action: format!("reading the key {}", path.display()), source })
+            }
         }
     }
 
@@ -53,7 +59,8 @@ impl Cipher {
     pub fn encrypt(&self, owner: &str, plain: &[u8]) -> Result<Vec<u8>, OpenError> {
         let nonce: [u8; NONCE_LEN] = random()?;
         let payload = Payload { msg: plain, aad: owner.as_bytes() };
-        let sealed = self.aead.encrypt(&Nonce::from(nonce), payload).expect("a body is far below the cipher's limit");
+        let sealed =
+            self.aead.encrypt(&Nonce::from(nonce), payload).expect("a body is far below the cipher's limit");
         Ok([&[SCHEME][..], &nonce, &sealed].concat())
     }
 
@@ -68,7 +75,8 @@ impl Cipher {
 
     /// A keyed hash, as 32 hex digits.
     pub fn keyed_hash(&self, value: &[u8]) -> String {
-        let mut mac = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&self.key).expect("any length of key will do");
+        let mut mac =
+            <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&self.key).expect("any length of key will do");
         mac.update(value);
         hex(&mac.finalize().into_bytes()[..16])
     }
@@ -81,8 +89,10 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 fn random<const N: usize>() -> Result<[u8; N], OpenError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| OpenError::File { action: "asking for random numbers".into(), source: std::io::Error::other(error) })?;
+    getrandom::fill(&mut bytes).map_err(|error| OpenError::File {
+        action: "asking for random numbers".into(),
+        source: std::io::Error::other(error),
+    })?;
     Ok(bytes)
 }
 
@@ -91,7 +101,8 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let beside = path.with_extension("new");
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&beside, path)?;

@@ -48,7 +48,10 @@ pub(super) struct Batch {
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.history.is_empty() && self.events.is_empty() && self.intents.is_empty()
+        self.changes.is_empty()
+            && self.history.is_empty()
+            && self.events.is_empty()
+            && self.intents.is_empty()
     }
 }
 
@@ -85,19 +88,37 @@ impl Disk {
         let rows = self.rows(&batch.changes)?;
         let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
         if let Some((index, bodies)) = rows {
-            sqlx::query(INSERT_CHANGES).bind(index).bind(bodies).execute(&mut *transaction).await.map_err(failed)?;
+            sqlx::query(INSERT_CHANGES)
+                .bind(index)
+                .bind(bodies)
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
         }
         if !batch.history.is_empty() {
             let rows: Vec<Value> = batch.history.iter().map(history_row).collect();
-            sqlx::query(INSERT_HISTORY).bind(Value::from(rows).to_string()).execute(&mut *transaction).await.map_err(failed)?;
+            sqlx::query(INSERT_HISTORY)
+                .bind(Value::from(rows).to_string())
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
         }
         if !batch.events.is_empty() {
             let rows: Vec<Value> = batch.events.iter().map(event_row).collect();
-            sqlx::query(UPSERT_EVENTS).bind(Value::from(rows).to_string()).execute(&mut *transaction).await.map_err(failed)?;
+            sqlx::query(UPSERT_EVENTS)
+                .bind(Value::from(rows).to_string())
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
         }
         if !batch.intents.is_empty() {
-            let rows: Vec<Value> = batch.intents.iter().map(|intent| json!({"uid": intent.uid, "body": intent})).collect();
-            sqlx::query(UPSERT_INTENTS).bind(Value::from(rows).to_string()).execute(&mut *transaction).await.map_err(failed)?;
+            let rows: Vec<Value> =
+                batch.intents.iter().map(|intent| json!({"uid": intent.uid, "body": intent})).collect();
+            sqlx::query(UPSERT_INTENTS)
+                .bind(Value::from(rows).to_string())
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
         }
         transaction.commit().await.map_err(failed)?;
         if let Some((newest, _)) = batch.changes.last()
@@ -111,10 +132,15 @@ impl Disk {
 
     /// Drops what is no longer kept. A failure costs only space, and the next time is soon.
     async fn compact(&mut self, now: Timestamp) {
-        let oldest = now.checked_sub(hearth_meta::SignedDuration::from_hours(24 * KEPT_DAYS)).unwrap_or(Timestamp::MIN);
+        let oldest = now
+            .checked_sub(hearth_meta::SignedDuration::from_hours(24 * KEPT_DAYS))
+            .unwrap_or(Timestamp::MIN);
         let changes = "DELETE FROM changes WHERE rv <= (SELECT max(rv) FROM changes) - ?";
         let dropped = sqlx::query(changes).bind(KEPT_CHANGES).execute(&mut self.connection).await;
-        let aged = sqlx::query("DELETE FROM events WHERE last_at < ?").bind(oldest.to_string()).execute(&mut self.connection).await;
+        let aged = sqlx::query("DELETE FROM events WHERE last_at < ?")
+            .bind(oldest.to_string())
+            .execute(&mut self.connection)
+            .await;
         if let Some(error) = dropped.err().or(aged.err()) {
             tracing::warn!(error = %error, "the store could not drop old changes and events");
         }
@@ -125,9 +151,12 @@ impl Disk {
         let (mut index, mut bodies) = (Vec::with_capacity(changes.len()), Vec::new());
         for (change, is_secret) in changes {
             let Some(object) = change.new.as_ref().or(change.last.as_ref()) else { continue };
-            let plain = serde_json::to_vec(object.as_ref()).map_err(|error| WriteError::Storage(error.to_string()))?;
+            let plain = serde_json::to_vec(object.as_ref())
+                .map_err(|error| WriteError::Storage(error.to_string()))?;
             let body = if *is_secret {
-                self.cipher.encrypt(object.uid(), &plain).map_err(|error| WriteError::Storage(error.to_string()))?
+                self.cipher
+                    .encrypt(object.uid(), &plain)
+                    .map_err(|error| WriteError::Storage(error.to_string()))?
             } else {
                 plain
             };
@@ -243,11 +272,16 @@ pub(super) struct Loaded {
 }
 
 /// Reads everything that memory holds.
-pub(super) async fn load(connection: &mut SqliteConnection, cipher: &Cipher, recent: usize) -> Result<Loaded, OpenError> {
+pub(super) async fn load(
+    connection: &mut SqliteConnection,
+    cipher: &Cipher,
+    recent: usize,
+) -> Result<Loaded, OpenError> {
     let rows = sqlx::query("SELECT uid, sealed, body FROM objects").fetch_all(&mut *connection).await?;
     let objects = rows.iter().map(|row| read_object(row, cipher)).collect::<Result<_, _>>()?;
     let sql = "SELECT rv, gone, uid, sealed, body FROM changes ORDER BY rv DESC LIMIT ?";
-    let rows = sqlx::query(sql).bind(i64::try_from(recent).unwrap_or(i64::MAX)).fetch_all(&mut *connection).await?;
+    let rows =
+        sqlx::query(sql).bind(i64::try_from(recent).unwrap_or(i64::MAX)).fetch_all(&mut *connection).await?;
     let changes: Vec<(u64, bool, Object)> = rows
         .iter()
         .rev()
@@ -257,13 +291,19 @@ pub(super) async fn load(connection: &mut SqliteConnection, cipher: &Cipher, rec
         })
         .collect::<Result<_, OpenError>>()?;
     let rows = sqlx::query("SELECT body FROM intents").fetch_all(&mut *connection).await?;
-    let intents = rows.iter().filter_map(|row| serde_json::from_str(&row.get::<String, _>("body")).ok()).collect();
+    let intents =
+        rows.iter().filter_map(|row| serde_json::from_str(&row.get::<String, _>("body")).ok()).collect();
     let resource_version = changes.last().map_or(0, |(rv, ..)| *rv);
     Ok(Loaded { objects, changes, intents, resource_version })
 }
 
 fn read_object(row: &sqlx::sqlite::SqliteRow, cipher: &Cipher) -> Result<Object, OpenError> {
-    let (uid, sealed, body) = (row.get::<String, _>("uid"), row.get::<i64, _>("sealed") == 1, row.get::<Vec<u8>, _>("body"));
-    let plain = if sealed { cipher.decrypt(&uid, &body).ok_or_else(|| OpenError::Key("beside the store".into()))? } else { body };
+    let (uid, sealed, body) =
+        (row.get::<String, _>("uid"), row.get::<i64, _>("sealed") == 1, row.get::<Vec<u8>, _>("body"));
+    let plain = if sealed {
+        cipher.decrypt(&uid, &body).ok_or_else(|| OpenError::Key("beside the store".into()))?
+    } else {
+        body
+    };
     serde_json::from_slice(&plain).map_err(|error| OpenError::Damaged(format!("object {uid}: {error}")))
 }

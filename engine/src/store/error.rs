@@ -11,7 +11,9 @@ pub enum OpenError {
     #[error("the store in {0} is open in another process; stop that one first")]
     InUse(String),
     /// A newer program wrote it.
-    #[error("the store is of schema version {found}, and this program knows up to {known}; run the newer program again")]
+    #[error(
+        "the store is of schema version {found}, and this program knows up to {known}; run the newer program again"
+    )]
     Newer {
         /// The version found.
         found: i64,

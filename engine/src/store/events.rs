@@ -86,7 +86,11 @@ impl EventRow {
                     name: row.get("name"),
                 },
                 uid: row.get("uid"),
-                kind: if row.get::<String, _>("type") == "Warning" { EventKind::Warning } else { EventKind::Normal },
+                kind: if row.get::<String, _>("type") == "Warning" {
+                    EventKind::Warning
+                } else {
+                    EventKind::Normal
+                },
                 reason: row.get("reason"),
                 message: row.get("message"),
                 reporter: row.get("reporter"),

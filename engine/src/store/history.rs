@@ -72,7 +72,8 @@ fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {
     };
     let names: BTreeSet<&String> = old_fields.keys().chain(new_fields.keys()).collect();
     for name in names {
-        let field = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
+        let field =
+            |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
         compare(&field(old_fields), &field(new_fields), &format!("{path}.{name}"), found);
     }
 }
@@ -88,10 +89,14 @@ fn shown(value: &Value) -> Option<String> {
 /// What may be kept of a secret: which keys changed, by keyed hash.
 pub(super) fn secret_differences(old: Option<&Object>, new: &Object, cipher: &Cipher) -> Vec<FieldDiff> {
     let empty = serde_json::Map::new();
-    let data = |object: Option<&Object>| object.and_then(|o| o.body.get("data")).and_then(Value::as_object).unwrap_or(&empty).clone();
+    let data = |object: Option<&Object>| {
+        object.and_then(|o| o.body.get("data")).and_then(Value::as_object).unwrap_or(&empty).clone()
+    };
     let (old, new) = (data(old), data(Some(new)));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let hashed = |value: Option<&Value>| value.map(|value| format!("{SECRET} {}", cipher.keyed_hash(value.to_string().as_bytes())));
+    let hashed = |value: Option<&Value>| {
+        value.map(|value| format!("{SECRET} {}", cipher.keyed_hash(value.to_string().as_bytes())))
+    };
     names
         .into_iter()
         .filter(|name| old.get(*name) != new.get(*name))

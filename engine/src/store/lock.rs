@@ -1,4 +1,5 @@
 //! One process at a time may have a store open.
+#![expect(clippy::disallowed_methods, reason = "the store keeps its own files")]
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;

@@ -54,7 +54,8 @@ impl Store {
         let lineage = lineage(&mut connection).await?;
         let epoch = next_epoch(&mut connection).await?;
         let loaded = disk::load(&mut connection, &cipher, RECENT_CHANGES).await?;
-        let kinds: BTreeMap<&'static str, KindInfo> = kinds.into_iter().map(|kind| (kind.kind, kind)).collect();
+        let kinds: BTreeMap<&'static str, KindInfo> =
+            kinds.into_iter().map(|kind| (kind.kind, kind)).collect();
         let reader = Reader::new(disk::connect(&file, true).await?);
         let (requests, waiting) = mpsc::channel(WAITING_REQUESTS);
         let state = Arc::new(RwLock::new(in_memory(loaded, &kinds)));
@@ -93,7 +94,11 @@ fn in_memory(loaded: Loaded, kinds: &BTreeMap<&'static str, KindInfo>) -> State 
         state.keep(&object.key(), &object, kinds.get(object.kind.as_str()));
     }
     state.intents = loaded.intents.into_iter().map(|intent| (intent.uid.clone(), intent)).collect();
-    state.recent = loaded.changes.into_iter().map(|(rv, gone, object)| Arc::new(past(rv, gone, object))).collect::<VecDeque<_>>();
+    state.recent = loaded
+        .changes
+        .into_iter()
+        .map(|(rv, gone, object)| Arc::new(past(rv, gone, object)))
+        .collect::<VecDeque<_>>();
     state
 }
 

@@ -92,7 +92,11 @@ fn field(object: &Object, path: &str) -> Option<String> {
 /// # Errors
 /// One sentence that says which part is wrong.
 pub fn parse_selector(text: &str) -> Result<Vec<Requirement>, String> {
-    split_outside_parentheses(text).into_iter().filter(|part| !part.is_empty()).map(parse_requirement).collect()
+    split_outside_parentheses(text)
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .map(parse_requirement)
+        .collect()
 }
 
 fn split_outside_parentheses(text: &str) -> Vec<&str> {

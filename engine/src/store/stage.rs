@@ -17,6 +17,9 @@ use super::watch::Change;
 use super::{Inner, WriteOptions};
 use crate::object::{Key, Object};
 
+/// From how an object stands to how it should.
+pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
+
 /// What a caller asks for.
 pub enum Write {
     /// Make an object.
@@ -26,7 +29,7 @@ pub enum Write {
         /// Which.
         key: Key,
         /// From how it stands to how it should.
-        change: Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>,
+        change: Edit,
     },
     /// Replace a status.
     Status {
@@ -99,7 +102,11 @@ impl<'a> Stage<'a> {
     }
 
     /// Prepares one write; what it answers holds once the batch is down.
-    pub(super) fn prepare(&mut self, write: Write, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+    pub(super) fn prepare(
+        &mut self,
+        write: Write,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         match write {
             Write::Create(object) => self.create(*object, options),
             Write::Update { key, change } => {
@@ -109,7 +116,9 @@ impl<'a> Stage<'a> {
             }
             Write::Status { key, uid, status } => self.status(&key, &uid, status),
             Write::Delete(deletion) => self.delete(&deletion, options),
-            Write::DropFinalizer { key, uid, finalizer } => self.drop_finalizer(&key, &uid, &finalizer, options),
+            Write::DropFinalizer { key, uid, finalizer } => {
+                self.drop_finalizer(&key, &uid, &finalizer, options)
+            }
         }
     }
 
@@ -118,7 +127,8 @@ impl<'a> Stage<'a> {
         if object.metadata.name.is_none()
             && let Some(prefix) = &object.metadata.generate_name
         {
-            object.metadata.name = Some(format!("{prefix}{}", &uuid::Uuid::new_v4().simple().to_string()[..5]));
+            object.metadata.name =
+                Some(format!("{prefix}{}", &uuid::Uuid::new_v4().simple().to_string()[..5]));
         }
         let mut problems = self.check_place(&object, kind);
         problems.extend(self.check_owners(&object));
@@ -127,7 +137,8 @@ impl<'a> Stage<'a> {
             return Err(WriteError::AlreadyExists(key));
         }
         let finalizers = object.metadata.finalizers.get_or_insert_default();
-        finalizers.extend(kind.finalizers.iter().filter(|f| !finalizers.contains(f)).cloned().collect::<Vec<_>>());
+        finalizers
+            .extend(kind.finalizers.iter().filter(|f| !finalizers.contains(f)).cloned().collect::<Vec<_>>());
         object.metadata = ObjectMeta {
             uid: Some(uuid::Uuid::new_v4().to_string()),
             creation_timestamp: Some(Time(self.now)),
@@ -144,10 +155,18 @@ impl<'a> Stage<'a> {
         self.put(None, object, Some("create"), options)
     }
 
-    fn update(&mut self, old: &Arc<Object>, mut new: Object, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+    fn update(
+        &mut self,
+        old: &Arc<Object>,
+        mut new: Object,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         let kind = self.kind(&old.kind)?;
         if new.metadata.uid.as_ref().is_some_and(|uid| uid != old.uid()) {
-            return Err(WriteError::Conflict(format!("{} was deleted and made anew in the meantime", old.key())));
+            return Err(WriteError::Conflict(format!(
+                "{} was deleted and made anew in the meantime",
+                old.key()
+            )));
         }
         keep_identity(&mut new, old, kind);
         let problems = self.check_owners(&new);
@@ -189,13 +208,23 @@ impl<'a> Stage<'a> {
         let old = self.find(&deletion.key)?;
         let Preconditions { uid, resource_version } = &deletion.preconditions;
         if uid.as_ref().is_some_and(|uid| uid != old.uid()) {
-            return Err(WriteError::Conflict(format!("{} is not the one of uid {}", old.key(), uid.as_deref().unwrap_or(""))));
+            return Err(WriteError::Conflict(format!(
+                "{} is not the one of uid {}",
+                old.key(),
+                uid.as_deref().unwrap_or("")
+            )));
         }
         if resource_version.as_ref().is_some_and(|rv| Some(rv) != old.metadata.resource_version.as_ref()) {
-            return Err(WriteError::Conflict(format!("{} has changed in the meantime; read it again", old.key())));
+            return Err(WriteError::Conflict(format!(
+                "{} has changed in the meantime; read it again",
+                old.key()
+            )));
         }
         if old.kind == "Namespace" && self.state.objects.keys().any(|key| key.namespace == old.name()) {
-            return Err(WriteError::Conflict(format!("{} is not empty; delete what is in it first", old.key())));
+            return Err(WriteError::Conflict(format!(
+                "{} is not empty; delete what is in it first",
+                old.key()
+            )));
         }
         if old.is_going() {
             return Ok(old);
@@ -210,7 +239,13 @@ impl<'a> Stage<'a> {
         self.put(Some(&old), new, Some("delete"), options)
     }
 
-    fn drop_finalizer(&mut self, key: &Key, uid: &str, finalizer: &str, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+    fn drop_finalizer(
+        &mut self,
+        key: &Key,
+        uid: &str,
+        finalizer: &str,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         let old = self.find(key)?;
         let has = old.metadata.finalizers.iter().flatten().any(|f| f == finalizer);
         if old.uid() != uid || !has {
@@ -229,12 +264,20 @@ impl<'a> Stage<'a> {
     }
 
     /// Defaults, schema, rules, choices and claims, in this order; every problem at once.
-    fn admit(&self, object: Object, old: Option<&Arc<Object>>, kind: &KindInfo, mut problems: Vec<Problem>) -> Result<Object, WriteError> {
+    fn admit(
+        &self,
+        object: Object,
+        old: Option<&Arc<Object>>,
+        kind: &KindInfo,
+        mut problems: Vec<Problem>,
+    ) -> Result<Object, WriteError> {
         let old_value = old.map(|old| old.to_value());
         let mut value = object.to_value();
         (kind.default)(&mut value, old_value.as_ref());
         // What stood before and is not touched must not stop a change elsewhere, however the rules have grown.
-        let untouched = old_value.as_ref().is_some_and(|old| old["spec"] == value["spec"] && old["data"] == value["data"]);
+        let untouched = old_value
+            .as_ref()
+            .is_some_and(|old| old["spec"] == value["spec"] && old["data"] == value["data"]);
         if !untouched {
             let misshapen = kind.schema.as_ref().map(|schema| check_spec(&value, schema)).unwrap_or_default();
             if misshapen.is_empty() {
@@ -256,13 +299,22 @@ impl<'a> Stage<'a> {
         for claim in (kind.claims)(value) {
             if let Some(uid) = self.holder(&claim).filter(|uid| *uid != own) {
                 let holder = self.name_of(&uid);
-                problems.push(Problem::new(claim.field, format!("{:?} is taken by {holder}; choose another", claim.name)));
+                problems.push(Problem::new(
+                    claim.field,
+                    format!("{:?} is taken by {holder}; choose another", claim.name),
+                ));
             }
         }
         problems
     }
 
-    fn put(&mut self, old: Option<&Arc<Object>>, mut new: Object, verb: Option<&str>, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+    fn put(
+        &mut self,
+        old: Option<&Arc<Object>>,
+        mut new: Object,
+        verb: Option<&str>,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         if options.dry_run {
             return Ok(Arc::new(new));
         }
@@ -273,7 +325,12 @@ impl<'a> Stage<'a> {
         Ok(new)
     }
 
-    fn remove(&mut self, old: &Arc<Object>, mut last: Object, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+    fn remove(
+        &mut self,
+        old: &Arc<Object>,
+        mut last: Object,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         if options.dry_run {
             return Ok(Arc::new(last));
         }
@@ -286,10 +343,18 @@ impl<'a> Stage<'a> {
         Ok(last)
     }
 
-    fn record(&mut self, old: Option<&Arc<Object>>, new: Option<Arc<Object>>, last: Option<Arc<Object>>, verb: Option<&str>, options: &WriteOptions) {
+    fn record(
+        &mut self,
+        old: Option<&Arc<Object>>,
+        new: Option<Arc<Object>>,
+        last: Option<Arc<Object>>,
+        verb: Option<&str>,
+        options: &WriteOptions,
+    ) {
         let Some(subject) = new.as_ref().or(last.as_ref()).cloned() else { return };
         let kind = self.inner.kinds.get(subject.kind.as_str());
-        let claims = |object: &Arc<Object>| kind.map(|kind| (kind.claims)(&object.to_value())).unwrap_or_default();
+        let claims =
+            |object: &Arc<Object>| kind.map(|kind| (kind.claims)(&object.to_value())).unwrap_or_default();
         for claim in old.map(claims).unwrap_or_default() {
             self.claims.insert((claim.space, claim.name), None);
         }
@@ -303,7 +368,13 @@ impl<'a> Stage<'a> {
         self.prepared.push(Prepared { change: Arc::new(change), history });
     }
 
-    fn history_entry(&self, verb: &str, old: Option<&Arc<Object>>, new: &Object, options: &WriteOptions) -> HistoryEntry {
+    fn history_entry(
+        &self,
+        verb: &str,
+        old: Option<&Arc<Object>>,
+        new: &Object,
+        options: &WriteOptions,
+    ) -> HistoryEntry {
         let secret = self.inner.kinds.get(new.kind.as_str()).is_some_and(|kind| kind.is_secret);
         let differences = if secret {
             history::secret_differences(old.map(AsRef::as_ref), new, &self.inner.cipher)
@@ -330,12 +401,22 @@ impl<'a> Stage<'a> {
             problems.push(Problem::new("metadata.name", "is required"));
         }
         match (kind.scope, object.metadata.namespace.as_deref()) {
-            (Scope::Namespaced, None | Some("")) => problems.push(Problem::new("metadata.namespace", "is required")),
-            (Scope::Namespaced, Some(namespace)) if self.look_up(&Key::new("Namespace", "", namespace)).is_none() => {
-                problems.push(Problem::new("metadata.namespace", format!("namespace {namespace:?} does not exist; make it first")));
+            (Scope::Namespaced, None | Some("")) => {
+                problems.push(Problem::new("metadata.namespace", "is required"))
+            }
+            (Scope::Namespaced, Some(namespace))
+                if self.look_up(&Key::new("Namespace", "", namespace)).is_none() =>
+            {
+                problems.push(Problem::new(
+                    "metadata.namespace",
+                    format!("namespace {namespace:?} does not exist; make it first"),
+                ));
             }
             (Scope::Cluster, Some(namespace)) if !namespace.is_empty() => {
-                problems.push(Problem::new("metadata.namespace", format!("{} belongs to no namespace; leave it out", kind.kind)));
+                problems.push(Problem::new(
+                    "metadata.namespace",
+                    format!("{} belongs to no namespace; leave it out", kind.kind),
+                ));
             }
             _ => {}
         }
@@ -349,7 +430,8 @@ impl<'a> Stage<'a> {
             .filter_map(|(index, owner)| {
                 let namespaces = [object.metadata.namespace.clone().unwrap_or_default(), String::new()];
                 let found = namespaces.iter().any(|namespace| {
-                    self.look_up(&Key::new(&owner.kind, namespace, &owner.name)).is_some_and(|o| o.uid() == owner.uid)
+                    self.look_up(&Key::new(&owner.kind, namespace, &owner.name))
+                        .is_some_and(|o| o.uid() == owner.uid)
                 });
                 let message = format!("{} {:?} of uid {} does not exist", owner.kind, owner.name, owner.uid);
                 (!found).then(|| Problem::new(format!("metadata.ownerReferences[{index}]"), message))
@@ -358,10 +440,9 @@ impl<'a> Stage<'a> {
     }
 
     fn kind(&self, kind: &str) -> Result<&'a KindInfo, WriteError> {
-        self.inner
-            .kinds
-            .get(kind)
-            .ok_or_else(|| WriteError::Invalid(vec![Problem::new("kind", format!("{kind:?} is not a kind of this server"))]))
+        self.inner.kinds.get(kind).ok_or_else(|| {
+            WriteError::Invalid(vec![Problem::new("kind", format!("{kind:?} is not a kind of this server"))])
+        })
     }
 
     fn find(&self, key: &Key) -> Result<Arc<Object>, WriteError> {
@@ -384,8 +465,11 @@ impl<'a> Stage<'a> {
     }
 
     fn name_of(&self, uid: &str) -> String {
-        let staged = self.objects.values().flatten().find(|object| object.uid() == uid).map(|object| object.key());
-        staged.or_else(|| self.state.by_uid.get(uid).cloned()).map_or_else(|| format!("uid {uid}"), |key| key.to_string())
+        let staged =
+            self.objects.values().flatten().find(|object| object.uid() == uid).map(|object| object.key());
+        staged
+            .or_else(|| self.state.by_uid.get(uid).cloned())
+            .map_or_else(|| format!("uid {uid}"), |key| key.to_string())
     }
 }
 

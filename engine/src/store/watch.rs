@@ -100,7 +100,8 @@ pub(super) fn subscribe(state: &mut State, query: Query, from: Option<u64>) -> R
     if from < kept_from || from > now {
         return Err(Expired { asked: from });
     }
-    let backlog: Vec<_> = state.recent.iter().filter(|change| change.resource_version > from).cloned().collect();
+    let backlog: Vec<_> =
+        state.recent.iter().filter(|change| change.resource_version > from).cloned().collect();
     let (sender, changes) = mpsc::channel(LAG);
     state.watchers.push(Watcher { kind: query.kind.clone(), changes: sender });
     Ok(Watch { query, backlog: backlog.into_iter(), changes, seen: from })

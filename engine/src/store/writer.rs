@@ -34,7 +34,12 @@ enum Waiting {
 }
 
 /// Runs until the store is closed or dropped. Holding the lock here means it is held until the last commit.
-pub(super) async fn run(store: Weak<Inner>, mut requests: mpsc::Receiver<Request>, mut disk: Disk, lock: StoreLock) {
+pub(super) async fn run(
+    store: Weak<Inner>,
+    mut requests: mpsc::Receiver<Request>,
+    mut disk: Disk,
+    lock: StoreLock,
+) {
     let mut taken = Vec::with_capacity(LARGEST_BATCH);
     while requests.recv_many(&mut taken, LARGEST_BATCH).await > 0 {
         let Some(inner) = store.upgrade() else { break };
@@ -54,7 +59,11 @@ pub(super) async fn run(store: Weak<Inner>, mut requests: mpsc::Receiver<Request
 }
 
 /// Returns whom to tell when the batch asked for the store to be closed.
-async fn write_batch(inner: &Inner, taken: &mut Vec<Request>, disk: &mut Disk) -> Option<oneshot::Sender<()>> {
+async fn write_batch(
+    inner: &Inner,
+    taken: &mut Vec<Request>,
+    disk: &mut Disk,
+) -> Option<oneshot::Sender<()>> {
     let now = inner.clock.now();
     let (mut batch, mut waiting, mut closing) = (Batch::default(), Vec::new(), None);
     {
@@ -75,7 +84,8 @@ async fn write_batch(inner: &Inner, taken: &mut Vec<Request>, disk: &mut Disk) -
             }
         }
         for prepared in stage.prepared {
-            let is_secret = inner.kinds.get(prepared.change.key.kind.as_str()).is_some_and(|kind| kind.is_secret);
+            let is_secret =
+                inner.kinds.get(prepared.change.key.kind.as_str()).is_some_and(|kind| kind.is_secret);
             batch.changes.push((prepared.change, is_secret));
             batch.history.extend(prepared.history);
         }

@@ -202,8 +202,12 @@ pub(crate) fn validate(new: &App, old: Option<&App>) -> Vec<Problem> {
     let spec = &new.spec;
     let mut problems = Vec::new();
     match (&spec.compose, &spec.package) {
-        (None, None) => problems.push(Problem::new("spec", "needs a source: give spec.compose or spec.package")),
-        (Some(_), Some(_)) => problems.push(Problem::new("spec.package", "stands beside spec.compose; keep one of the two")),
+        (None, None) => {
+            problems.push(Problem::new("spec", "needs a source: give spec.compose or spec.package"))
+        }
+        (Some(_), Some(_)) => {
+            problems.push(Problem::new("spec.package", "stands beside spec.compose; keep one of the two"))
+        }
         (None, Some(package)) if !package.path.starts_with('/') => {
             problems.push(Problem::new("spec.package.path", "must be an absolute path on the server"));
         }
@@ -215,7 +219,8 @@ pub(crate) fn validate(new: &App, old: Option<&App>) -> Vec<Problem> {
     if let Some(slug) = &spec.slug {
         let unchanged = old.is_some_and(|old| old.spec.slug.as_ref() == Some(slug));
         // A slug that was chosen for a personal app holds the separator that people may not write (AL-5).
-        let personal = slug.split_once("--").is_some_and(|(_, owner)| new.metadata.namespace.as_deref() == Some(owner));
+        let personal =
+            slug.split_once("--").is_some_and(|(_, owner)| new.metadata.namespace.as_deref() == Some(owner));
         if !unchanged && !personal {
             problems.extend(check_slug(slug).err().map(|message| Problem::new("spec.slug", message)));
         }
@@ -223,10 +228,14 @@ pub(crate) fn validate(new: &App, old: Option<&App>) -> Vec<Problem> {
     if let Some(before) = old.and_then(|old| old.spec.slug.as_ref())
         && spec.slug.as_ref() != Some(before)
     {
-        problems.push(Problem::new("spec.slug", format!("is fixed at {before:?} once chosen; delete the app and declare it again to change it")));
+        problems.push(Problem::new(
+            "spec.slug",
+            format!("is fixed at {before:?} once chosen; delete the app and declare it again to change it"),
+        ));
     }
     for (index, slug) in spec.preferred_slugs.iter().enumerate() {
-        problems.extend(check_slug(slug).err().map(|m| Problem::new(format!("spec.preferredSlugs[{index}]"), m)));
+        problems
+            .extend(check_slug(slug).err().map(|m| Problem::new(format!("spec.preferredSlugs[{index}]"), m)));
     }
     problems.extend(check_values(&spec.values));
     problems.extend(spec.resources.check("spec.resources"));
@@ -239,12 +248,17 @@ fn check_values(values: &[AppValue]) -> Vec<Problem> {
         let field = format!("spec.values[{index}]");
         match (&value.value, &value.value_from) {
             (None, None) => problems.push(Problem::new(field.clone(), "needs value or valueFrom")),
-            (Some(_), Some(_)) => problems.push(Problem::new(field.clone(), "has both value and valueFrom; keep one")),
+            (Some(_), Some(_)) => {
+                problems.push(Problem::new(field.clone(), "has both value and valueFrom; keep one"))
+            }
             _ => {}
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if !value.name.chars().all(plain) || value.name.starts_with(|c: char| c.is_ascii_digit()) {
-            problems.push(Problem::new(format!("{field}.name"), "may hold letters, digits and _, and not start with a digit"));
+            problems.push(Problem::new(
+                format!("{field}.name"),
+                "may hold letters, digits and _, and not start with a digit",
+            ));
         }
     }
     problems
@@ -268,8 +282,12 @@ pub(crate) fn choose(app: &mut Value, taken: &dyn Fn(&Claim) -> bool) -> Vec<Pro
     if !app["spec"]["slug"].is_null() {
         return Vec::new();
     }
-    let preferred: Vec<String> =
-        app["spec"]["preferredSlugs"].as_array().into_iter().flatten().filter_map(|s| s.as_str().map(str::to_owned)).collect();
+    let preferred: Vec<String> = app["spec"]["preferredSlugs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|s| s.as_str().map(str::to_owned))
+        .collect();
     let Some(first) = preferred.first() else { return Vec::new() };
     let namespace = app["metadata"]["namespace"].as_str().unwrap_or(crate::HOUSEHOLD);
     let personal = (namespace != crate::HOUSEHOLD).then(|| format!("{first}--{namespace}"));
@@ -277,12 +295,20 @@ pub(crate) fn choose(app: &mut Value, taken: &dyn Fn(&Claim) -> bool) -> Vec<Pro
         Some(base) => format!("{base}-{n}"),
         None => format!("{first}-{n}"),
     });
-    let free = preferred.iter().cloned().chain(personal.clone()).chain(numbered).find(|slug| !taken(&slug_claim(slug)));
+    let free = preferred
+        .iter()
+        .cloned()
+        .chain(personal.clone())
+        .chain(numbered)
+        .find(|slug| !taken(&slug_claim(slug)));
     match free {
         Some(slug) => {
             app["spec"]["slug"] = slug.into();
             Vec::new()
         }
-        None => vec![Problem::new("spec.preferredSlugs", "every form of these names is taken; give another in spec.slug")],
+        None => vec![Problem::new(
+            "spec.preferredSlugs",
+            "every form of these names is taken; give another in spec.slug",
+        )],
     }
 }

@@ -168,7 +168,10 @@ impl EnvVar {
     /// The secrets its value needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretKeyRef> {
         self.value_from.iter().flat_map(|source| {
-            source.secret_key_ref.iter().chain(source.parts.iter().filter_map(|part| part.secret_key_ref.as_ref()))
+            source
+                .secret_key_ref
+                .iter()
+                .chain(source.parts.iter().filter_map(|part| part.secret_key_ref.as_ref()))
         })
     }
 }
@@ -398,9 +401,13 @@ pub(crate) fn validate(new: &Container, _old: Option<&Container>) -> Vec<Problem
     problems.extend(check_unique("spec.mounts", spec.mounts.iter().map(|m| m.path.as_str())));
     problems.extend(check_unique("spec.networks", spec.networks.iter().map(|n| n.name.as_str())));
     problems.extend(spec.resources.check("spec.resources"));
-    let absolute = spec.mounts.iter().map(|m| ("mounts", &m.path)).chain(spec.tmpfs.iter().map(|t| ("tmpfs", &t.path)));
+    let absolute =
+        spec.mounts.iter().map(|m| ("mounts", &m.path)).chain(spec.tmpfs.iter().map(|t| ("tmpfs", &t.path)));
     for (list, path) in absolute.filter(|(_, path)| !path.starts_with('/')) {
-        problems.push(Problem::new(format!("spec.{list}"), format!("{path:?} must be an absolute path in the container")));
+        problems.push(Problem::new(
+            format!("spec.{list}"),
+            format!("{path:?} must be an absolute path in the container"),
+        ));
     }
     if new.metadata.namespace.as_deref() != Some(crate::SYSTEM) {
         let only_system = "is only allowed in namespace system; leave it out";

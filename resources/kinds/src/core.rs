@@ -25,7 +25,9 @@ pub(crate) fn default_secret(new: &mut Value, _old: Option<&Value>) {
     }
     for (key, value) in plain {
         let encoded = match &value {
-            Value::String(text) => serde_json::to_value(k8s_openapi::ByteString(text.clone().into_bytes())).unwrap_or_default(),
+            Value::String(text) => {
+                serde_json::to_value(k8s_openapi::ByteString(text.clone().into_bytes())).unwrap_or_default()
+            }
             other => other.clone(),
         };
         new["data"][key] = encoded;
@@ -39,11 +41,16 @@ pub(crate) fn validate_secret(new: &Value, _old: Option<&Value>) -> Vec<Problem>
         .map(|message| Problem::new("metadata.name", message))
         .into_iter()
         .collect();
-    if let Err(error) = serde_json::from_value::<BTreeMap<String, k8s_openapi::ByteString>>(match &new["data"] {
-        Value::Null => json!({}),
-        data => data.clone(),
-    }) {
-        problems.push(Problem::new("data", format!("must map names to base64 ({error}); use stringData for plain text")));
+    if let Err(error) =
+        serde_json::from_value::<BTreeMap<String, k8s_openapi::ByteString>>(match &new["data"] {
+            Value::Null => json!({}),
+            data => data.clone(),
+        })
+    {
+        problems.push(Problem::new(
+            "data",
+            format!("must map names to base64 ({error}); use stringData for plain text"),
+        ));
     }
     problems
 }

@@ -92,7 +92,9 @@ impl Pool {
     /// # Errors
     /// One sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let bad = || format!("{text:?} is not a pool of addresses; write it as 10.89.0.0/16, with a prefix of 8 to 24");
+        let bad = || {
+            format!("{text:?} is not a pool of addresses; write it as 10.89.0.0/16, with a prefix of 8 to 24")
+        };
         let (address, prefix) = text.split_once('/').ok_or_else(bad)?;
         let address: Ipv4Addr = address.parse().map_err(|_| bad())?;
         let prefix: u32 = prefix.parse().ok().filter(|p| (8..=24).contains(p)).ok_or_else(bad)?;
@@ -121,12 +123,16 @@ pub(crate) fn validate(new: &Network, _old: Option<&Network>) -> Vec<Problem> {
             .strip_suffix(".0/24")
             .is_some_and(|start| format!("{start}.0").parse::<Ipv4Addr>().is_ok());
         if !is_slash_24 {
-            problems.push(Problem::new("spec.subnet", format!("{subnet:?} is not a /24 such as 10.89.4.0/24")));
+            problems
+                .push(Problem::new("spec.subnet", format!("{subnet:?} is not a /24 such as 10.89.4.0/24")));
         }
     }
     for (index, guest) in new.spec.guests.iter().enumerate() {
         if guest.container.split('/').filter(|part| !part.is_empty()).count() != 2 {
-            problems.push(Problem::new(format!("spec.guests[{index}].container"), "must be written as namespace/name"));
+            problems.push(Problem::new(
+                format!("spec.guests[{index}].container"),
+                "must be written as namespace/name",
+            ));
         }
     }
     problems
@@ -150,6 +156,9 @@ pub(crate) fn choose(network: &mut Value, pool: Pool, taken: &dyn Fn(&Claim) -> 
             network["spec"]["subnet"] = subnet.into();
             Vec::new()
         }
-        None => vec![Problem::new("spec.subnet", "every network of Hearth's pool is taken; delete apps or serve with a larger --network-pool")],
+        None => vec![Problem::new(
+            "spec.subnet",
+            "every network of Hearth's pool is taken; delete apps or serve with a larger --network-pool",
+        )],
     }
 }

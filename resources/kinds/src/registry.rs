@@ -68,7 +68,10 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
             finalizers: vec![finalizer("route")],
             ..info::<Route>(&["rt"])
         },
-        KindInfo { validate: core::validate_namespace, ..core_info("Namespace", "namespaces", "namespace", &["ns"], Scope::Cluster) },
+        KindInfo {
+            validate: core::validate_namespace,
+            ..core_info("Namespace", "namespaces", "namespace", &["ns"], Scope::Cluster)
+        },
         KindInfo {
             default: core::default_secret,
             validate: core::validate_secret,
@@ -78,7 +81,11 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
     ]
 }
 
-fn typed<K: Resource>(new: &Value, old: Option<&Value>, rules: fn(&K, Option<&K>) -> Vec<Problem>) -> Vec<Problem> {
+fn typed<K: Resource>(
+    new: &Value,
+    old: Option<&Value>,
+    rules: fn(&K, Option<&K>) -> Vec<Problem>,
+) -> Vec<Problem> {
     let parsed: Result<K, _> = serde_json::from_value(new.clone());
     // An old object that no longer parses must not stop its own mending.
     let old = old.and_then(|old| serde_json::from_value(old.clone()).ok());
@@ -171,7 +178,11 @@ mod tests {
         for info in all(&Settings::default()).iter().filter(|info| !info.group.is_empty()) {
             let schema = info.schema.as_ref().unwrap_or_else(|| panic!("{} has no schema", info.kind));
             let status = &schema["properties"]["status"]["properties"];
-            assert!(status["summary"].is_object() && status["conditions"].is_object(), "{}: {status}", info.kind);
+            assert!(
+                status["summary"].is_object() && status["conditions"].is_object(),
+                "{}: {status}",
+                info.kind
+            );
             assert!(schema["properties"]["spec"]["properties"].is_object(), "{}", info.kind);
         }
     }

@@ -112,7 +112,8 @@ pub(crate) fn validate(new: &Route, _old: Option<&Route>) -> Vec<Problem> {
     }
     match spec.mode {
         RouteMode::Splash if spec.splash.is_none() => {
-            problems.push(Problem::new("spec.splash", "is required in mode Splash: Starting, Stopped or Failed"));
+            problems
+                .push(Problem::new("spec.splash", "is required in mode Splash: Starting, Stopped or Failed"));
         }
         RouteMode::Upstream if spec.upstream.is_none() => {
             problems.push(Problem::new("spec.upstream", "is required in mode Upstream"));

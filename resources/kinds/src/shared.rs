@@ -64,6 +64,8 @@ pub fn check_unique<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Ve
     names
         .enumerate()
         .filter(|(_, name)| !seen.insert(*name))
-        .map(|(index, name)| Problem::new(format!("{field}[{index}]"), format!("{name:?} stands here twice; keep one")))
+        .map(|(index, name)| {
+            Problem::new(format!("{field}[{index}]"), format!("{name:?} stands here twice; keep one"))
+        })
         .collect()
 }

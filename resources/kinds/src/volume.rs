@@ -114,7 +114,10 @@ pub(crate) fn validate(new: &Volume, old: Option<&Volume>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     if !spec.path.split('/').all(plain) {
-        problems.push(Problem::new("spec.path", format!("{:?} must be a plain path under the instance's data, without . or ..", spec.path)));
+        problems.push(Problem::new(
+            "spec.path",
+            format!("{:?} must be a plain path under the instance's data, without . or ..", spec.path),
+        ));
     }
     if spec.instance.contains('/') || !plain(&spec.instance) {
         problems.push(Problem::new("spec.instance", "must be one plain name"));
@@ -127,7 +130,10 @@ pub(crate) fn validate(new: &Volume, old: Option<&Volume>) -> Vec<Problem> {
     if let Some(old) = old
         && (old.spec.path != spec.path || old.spec.instance != spec.instance)
     {
-        problems.push(Problem::new("spec.path", "is fixed once made, since moving it would leave the data behind; make another Volume"));
+        problems.push(Problem::new(
+            "spec.path",
+            "is fixed once made, since moving it would leave the data behind; make another Volume",
+        ));
     }
     problems
 }

@@ -58,7 +58,12 @@ impl Condition {
 }
 
 /// Dates stated conditions: `lastTransitionTime` moves only when a condition's status flips.
-pub fn dated(stated: &[Condition], before: &[DatedCondition], meta: &ObjectMeta, now: Time) -> Vec<DatedCondition> {
+pub fn dated(
+    stated: &[Condition],
+    before: &[DatedCondition],
+    meta: &ObjectMeta,
+    now: Time,
+) -> Vec<DatedCondition> {
     stated
         .iter()
         .map(|condition| {

@@ -55,7 +55,15 @@ pub const SECRET: &str = "(secret)";
 impl FieldDiff {
     /// A difference not classified yet; the engine sets state and times.
     pub fn new(field: impl Into<String>, wanted: Option<String>, seen: Option<String>) -> Self {
-        Self { field: field.into(), wanted, seen, state: DiffState::Pending, since: None, set_by: None, will_retry_at: None }
+        Self {
+            field: field.into(),
+            wanted,
+            seen,
+            state: DiffState::Pending,
+            since: None,
+            set_by: None,
+            will_retry_at: None,
+        }
     }
 
     /// Pushes a difference if the two values differ, shown through `Display`.

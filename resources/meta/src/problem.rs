@@ -65,7 +65,11 @@ impl fmt::Display for Problem {
         if let Some(Position { line, column }) = self.position {
             write!(f, "{line}:{column}: ")?;
         }
-        if self.field.is_empty() { write!(f, "{}", self.message) } else { write!(f, "{}: {}", self.field, self.message) }
+        if self.field.is_empty() {
+            write!(f, "{}", self.message)
+        } else {
+            write!(f, "{}: {}", self.field, self.message)
+        }
     }
 }
 

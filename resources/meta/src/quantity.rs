@@ -15,9 +15,12 @@ pub fn parse_bytes(text: &str) -> Result<i64, String> {
         ("G", 1_000_000_000),
         ("T", 1_000_000_000_000),
     ];
-    let (digits, unit) =
-        SUFFIXES.iter().find_map(|(suffix, unit)| text.strip_suffix(suffix).map(|d| (d, *unit))).unwrap_or((text, 1));
-    let number: i64 = digits.parse().map_err(|_| format!("{text:?} is not a size; write it as 64Mi or 2Gi"))?;
+    let (digits, unit) = SUFFIXES
+        .iter()
+        .find_map(|(suffix, unit)| text.strip_suffix(suffix).map(|d| (d, *unit)))
+        .unwrap_or((text, 1));
+    let number: i64 =
+        digits.parse().map_err(|_| format!("{text:?} is not a size; write it as 64Mi or 2Gi"))?;
     if number < 0 {
         return Err(format!("{text:?} is below zero"));
     }

@@ -117,7 +117,11 @@ pub struct KindInfo {
 impl KindInfo {
     /// `group/version`, or only `version` for core kinds.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
     /// Whether `word` names this kind: plural, singular, kind or short name, in any case.

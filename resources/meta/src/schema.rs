@@ -18,7 +18,10 @@ pub fn check(value: &Value, schema: &Value) -> Vec<Problem> {
 fn check_at(value: &Value, schema: &Value, path: &str, problems: &mut Vec<Problem>) {
     if value.is_null() {
         if schema["nullable"] != Value::Bool(true) && !schema["type"].is_null() {
-            problems.push(Problem::new(path, format!("must not be null; write {} or leave it out", kind_of(schema))));
+            problems.push(Problem::new(
+                path,
+                format!("must not be null; write {} or leave it out", kind_of(schema)),
+            ));
         }
         return;
     }
@@ -44,7 +47,12 @@ fn check_at(value: &Value, schema: &Value, path: &str, problems: &mut Vec<Proble
     }
 }
 
-fn check_fields(fields: &serde_json::Map<String, Value>, schema: &Value, path: &str, problems: &mut Vec<Problem>) {
+fn check_fields(
+    fields: &serde_json::Map<String, Value>,
+    schema: &Value,
+    path: &str,
+    problems: &mut Vec<Problem>,
+) {
     let child = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if !fields.contains_key(name) {
@@ -84,7 +92,14 @@ fn check_bounds(value: &Value, schema: &Value, path: &str, problems: &mut Vec<Pr
     if let (Some(text), Some(least)) = (value.as_str(), schema["minLength"].as_u64())
         && (text.chars().count() as u64) < least
     {
-        problems.push(Problem::new(path, if least == 1 { "must not be empty".into() } else { format!("is shorter than {least} characters") }));
+        problems.push(Problem::new(
+            path,
+            if least == 1 {
+                "must not be empty".into()
+            } else {
+                format!("is shorter than {least} characters")
+            },
+        ));
     }
 }
 

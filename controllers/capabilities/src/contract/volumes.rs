@@ -372,8 +372,14 @@ async fn remove_leaves_the_neighbours(world: &dyn VolumeWorld) {
     make(world, &stays).await;
     make(world, &leaf("j", "db/a")).await;
     world.volumes().remove(&gone, MARKER).await.expect("a leaf can be removed");
-    let left: Vec<Leaf> =
-        world.volumes().list().await.expect("leaves can be listed").into_iter().map(|listed| listed.leaf).collect();
+    let left: Vec<Leaf> = world
+        .volumes()
+        .list()
+        .await
+        .expect("leaves can be listed")
+        .into_iter()
+        .map(|listed| listed.leaf)
+        .collect();
     assert_eq!(left, [stays, leaf("j", "db/a")]);
 }
 
@@ -386,15 +392,18 @@ async fn list_names_every_leaf_with_a_marker_and_nothing_else(world: &dyn Volume
     world.put_link(&leaf("j", "link")).await;
     world.fill(&leaf("i", "a")).await;
     save(world, "j", &files(&[("data/x", "x")])).await;
-    let wanted = [("i", "a"), ("i", "deep/b"), ("j", "c")].map(|(instance, path)| ListedLeaf {
-        leaf: leaf(instance, path),
-        marker: MARKER.to_owned(),
-    });
+    let wanted = [("i", "a"), ("i", "deep/b"), ("j", "c")]
+        .map(|(instance, path)| ListedLeaf { leaf: leaf(instance, path), marker: MARKER.to_owned() });
     assert_eq!(world.volumes().list().await, Ok(wanted.to_vec()));
 }
 
 async fn files_are_read_back_as_saved(world: &dyn VolumeWorld) {
-    save(world, "i", &files(&[("compose.yaml", "services: {}\n"), ("rendered/web.json", "{}"), ("empty", "")])).await;
+    save(
+        world,
+        "i",
+        &files(&[("compose.yaml", "services: {}\n"), ("rendered/web.json", "{}"), ("empty", "")]),
+    )
+    .await;
     save(world, "i", &BTreeMap::from([("compose.yaml".to_owned(), vec![0, 159, 146, 150])])).await;
 }
 

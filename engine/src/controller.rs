@@ -1,0 +1,408 @@
+//! What a controller is: a handful of short functions. The engine does everything else, the same for all.
+//!
+//! The rhythm of one turn is observe, plan, act, observe again, status. `diff`, `plan` and `status` are pure, so
+//! that `hearth diff`, a dry run, the drift report and a unit test are all the same call.
+//!
+//! Rules a controller keeps:
+//!
+//! - *Could not tell* is [`Blind`], never *not there*. Blind never leads to a write.
+//! - Every step may run twice, and the world may have changed before it does.
+//! - It never learns why it was called, and holds no progress in memory.
+//! - Removal comes first in a plan; a wait names what is waited for; an empty plan is the normal case.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use hearth_meta::{
+    CommonStatus, Condition, FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp, Verdict,
+};
+use kube::core::object::HasSpec;
+use tokio_util::sync::CancellationToken;
+
+use crate::object::{Key, Object};
+use crate::store::Store;
+
+/// A controller of one kind.
+#[async_trait]
+pub trait Controller: Send + Sync + 'static {
+    /// The kind it makes true.
+    type Kind: Resource<Spec: Sync, Status: Sync>;
+    /// What the machine says now, in the words of the spec.
+    type Facts: Send + Sync + 'static;
+    /// One repeat-safe change.
+    type Step: Step;
+
+    /// Its name, as in its finalizer and in events.
+    const NAME: &'static str;
+
+    /// Whether all objects of the kind are one set that is read and written together.
+    const IS_SET: bool = false;
+
+    /// What wakes it besides its own objects.
+    fn triggers(&self) -> Triggers {
+        Triggers::default()
+    }
+
+    /// What the backend says has happened; a stream that ends is asked for again.
+    fn wakes(&self) -> Option<BoxStream<'static, Wake>> {
+        None
+    }
+
+    /// All of ours that exists in the backend: a cheap look, once a minute.
+    async fn survey(&self) -> Result<Vec<Found>, Blind>;
+
+    /// Everything `diff` and `plan` need to know.
+    async fn observe(&self, wanted: &[Wanted<Self::Kind>]) -> Result<Self::Facts, Blind>;
+
+    /// What is wanted of the backend, hashed: what [`crate::store::Intent::last_applied`] is compared with. By
+    /// default the spec alone.
+    fn target(&self, wanted: &Wanted<Self::Kind>, facts: &Self::Facts) -> String {
+        let _ = facts;
+        spec_hash(wanted.object.spec())
+    }
+
+    /// How what is there differs from what is wanted, field by field, as inspected.
+    fn diff(&self, wanted: &Wanted<Self::Kind>, facts: &Self::Facts) -> Seen;
+
+    /// What to do next. Only the first step is taken; then it is observed and planned again.
+    fn plan(&self, wanted: &[Wanted<Self::Kind>], facts: &Self::Facts) -> Plan<Self::Step>;
+
+    /// Carries out one step.
+    async fn act(&self, step: &Self::Step, wanted: &[Wanted<Self::Kind>], cx: &Act) -> Result<(), StepError>;
+
+    /// What people are told.
+    fn status(
+        &self,
+        wanted: &Wanted<Self::Kind>,
+        seen: Result<&Self::Facts, &Blind>,
+        outcome: &Outcome<Self::Step>,
+    ) -> Report<Self::Kind>;
+
+    /// Removes an orphan: ours, of our lineage, without an object, seen so twice. Never data.
+    async fn collect(&self, orphan: &Found) -> Result<(), StepError> {
+        let _ = orphan;
+        Ok(())
+    }
+}
+
+/// The hash of a spec, as hex: equal specs give equal hashes.
+pub fn spec_hash<T: serde::Serialize>(spec: &T) -> String {
+    use sha2::{Digest, Sha256};
+    // Through `Value`, whose maps are sorted, so that the order of fields in a struct does not matter.
+    let value = serde_json::to_value(spec).unwrap_or_default();
+    crate::store::hex(&Sha256::digest(value.to_string().as_bytes())[..16])
+}
+
+/// One change to the world, which may be made twice. It names secrets and never holds them.
+pub trait Step: Clone + Debug + PartialEq + Send + Sync + 'static {
+    /// What it does, as a sentence in the present tense, such as `Start container web`.
+    fn doing(&self) -> String;
+
+    /// What is told once it is done: a reason in one CamelCase word and a sentence in the past tense.
+    fn done(&self) -> (&'static str, String);
+
+    /// Whether it may take long; it then runs on the pool for slow work, with progress, and can be cancelled.
+    fn is_slow(&self) -> bool {
+        false
+    }
+
+    /// Whether it must not be taken again by itself after an interruption (AL-23).
+    fn is_dangerous(&self) -> bool {
+        false
+    }
+}
+
+/// An object that is wanted, or wanted gone.
+#[derive(Clone, Debug)]
+pub struct Wanted<K> {
+    /// The object.
+    pub object: Arc<K>,
+    /// Whether its deletion was asked for.
+    pub gone: bool,
+    /// The time of this turn.
+    pub now: Timestamp,
+}
+
+impl<K: Resource> Wanted<K> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.object.meta().name.as_deref().unwrap_or_default()
+    }
+
+    /// Its namespace; empty for cluster-scoped kinds.
+    pub fn namespace(&self) -> &str {
+        self.object.meta().namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its uid.
+    pub fn uid(&self) -> &str {
+        self.object.meta().uid.as_deref().unwrap_or_default()
+    }
+
+    /// The uid of its first owner, or its own where it has none.
+    pub fn owner_uid(&self) -> &str {
+        self.object
+            .meta()
+            .owner_references
+            .iter()
+            .flatten()
+            .next()
+            .map_or_else(|| self.uid(), |owner| &owner.uid)
+    }
+}
+
+/// The backend could not be read. Nothing is known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Blind(pub String);
+
+/// Why a step did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepError {
+    /// Why, from the catalogue.
+    pub reason: Reason,
+    /// Why, in one sentence.
+    pub message: String,
+}
+
+impl StepError {
+    /// A failure with this reason.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// What is there, against what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing is there.
+    Absent,
+    /// Something is there that is not ours; in words for people.
+    Foreign(String),
+    /// Ours is there, with these differences. None means in sync.
+    Ours(Vec<FieldDiff>),
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan<S> {
+    /// Steps in order. The first is taken.
+    pub steps: Vec<S>,
+    /// What is waited for, when there is no step.
+    pub wait: Option<Wait>,
+    /// Why it cannot go on by itself, when there is no step.
+    pub stuck: Option<Stuck>,
+    /// Whether this is an install or update under way, which needs one of the engine's slots (AL-59).
+    pub holds_slot: bool,
+}
+
+impl<S> Plan<S> {
+    /// Nothing to do.
+    pub fn nothing() -> Self {
+        Self { steps: Vec::new(), wait: None, stuck: None, holds_slot: false }
+    }
+
+    /// These steps.
+    pub fn steps(steps: Vec<S>) -> Self {
+        Self { steps, ..Self::nothing() }
+    }
+
+    /// Wait.
+    pub fn wait(wait: Wait) -> Self {
+        Self { wait: Some(wait), ..Self::nothing() }
+    }
+
+    /// Cannot go on by itself.
+    pub fn stuck(reason: Reason, message: impl Into<String>) -> Self {
+        Self { stuck: Some(Stuck { reason, message: message.into() }), ..Self::nothing() }
+    }
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Why, from the catalogue.
+    pub reason: Reason,
+    /// Why, in one sentence.
+    pub message: String,
+    /// The objects waited for.
+    pub on: Vec<ObjectRef>,
+    /// When to look again at the latest; the change that is waited for wakes earlier.
+    pub until: Option<Timestamp>,
+}
+
+impl Wait {
+    /// Waits for something that has no object.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), on: Vec::new(), until: None }
+    }
+
+    /// Waits for these objects.
+    #[must_use]
+    pub fn on(mut self, objects: Vec<ObjectRef>) -> Self {
+        self.on = objects;
+        self
+    }
+
+    /// Looks again then at the latest.
+    #[must_use]
+    pub fn until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+}
+
+/// Why it cannot go on by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Why, from the catalogue.
+    pub reason: Reason,
+    /// Why, in one sentence.
+    pub message: String,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome<S> {
+    /// There was nothing to do, or what there was is done and verified.
+    Steady,
+    /// It waits.
+    Waiting(Wait),
+    /// It cannot go on by itself.
+    Stuck(Stuck),
+    /// A slow step is under way.
+    Working {
+        /// The step.
+        step: S,
+        /// How far it has come.
+        progress: Option<Progress>,
+    },
+    /// A step failed; it is tried again.
+    Failed {
+        /// The step.
+        step: S,
+        /// Why.
+        error: StepError,
+        /// How often in a row.
+        attempts: u32,
+        /// When it is tried again.
+        next_try: Timestamp,
+    },
+    /// It differs, and the policy is to report.
+    Reported,
+    /// A person paused it.
+    Paused {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// The backend could not be read.
+    Blind {
+        /// When it is tried again.
+        next_try: Timestamp,
+    },
+}
+
+/// What a controller says of an object; the engine adds generation, times and differences.
+#[derive(Clone, Debug)]
+pub struct Report<K: Resource> {
+    /// The status, its common part as far as the controller knows it.
+    pub status: K::Status,
+    /// The conditions, not dated yet.
+    pub conditions: Vec<Condition>,
+}
+
+impl<S: Step> Outcome<S> {
+    /// The common part of a status as most controllers want it: `ready` is said when nothing is to be done.
+    pub fn common(&self, gone: bool, seen: Result<(), &Blind>, ready: Reason) -> CommonStatus {
+        let (summary, reason, message) = match (self, seen) {
+            (_, Err(blind)) => (Verdict::Degraded, Reason::CannotSee, blind.0.clone()),
+            (Self::Paused { until }, _) => (Verdict::Paused, Reason::Paused, format!("Paused until {until}")),
+            (Self::Failed { step, error, .. }, _) => {
+                let message = format!("{} failed: {}", step.doing(), error.message);
+                (verdict_for(error.reason, Verdict::Failed), error.reason, message)
+            }
+            (Self::Stuck(stuck), _) => {
+                (verdict_for(stuck.reason, Verdict::Failed), stuck.reason, stuck.message.clone())
+            }
+            (Self::Reported, _) => (Verdict::NeedsYou, Reason::Drifted, "It was changed from outside".into()),
+            (Self::Working { step, .. }, _) => (Verdict::Progressing, Reason::Applying, step.doing()),
+            (Self::Waiting(wait), _) => {
+                (verdict_for(wait.reason, Verdict::Waiting), wait.reason, wait.message.clone())
+            }
+            (Self::Blind { .. } | Self::Steady, _) => (Verdict::Ready, ready, String::new()),
+        };
+        let blocked_by = if let Self::Waiting(wait) = self { wait.on.clone() } else { Vec::new() };
+        let progress = if let Self::Working { progress, .. } = self { progress.clone() } else { None };
+        CommonStatus {
+            summary: Some(if gone && summary != Verdict::NeedsYou { Verdict::Removing } else { summary }),
+            reason: Some(if gone && reason == ready { Reason::Removing } else { reason }),
+            message: (!message.is_empty()).then_some(message),
+            blocked_by,
+            progress,
+            ..CommonStatus::default()
+        }
+    }
+}
+
+/// A reason that only a person can settle is NeedsYou wherever it comes up, and work under way is Progressing.
+fn verdict_for(reason: Reason, otherwise: Verdict) -> Verdict {
+    match (reason.class(), reason) {
+        (hearth_meta::Class::NeedsInput, _) => Verdict::NeedsYou,
+        (_, Reason::Applying | Reason::Pulling | Reason::Starting) => Verdict::Progressing,
+        _ => otherwise,
+    }
+}
+
+/// Something of ours in the backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The uid of the object it was made for.
+    pub uid: String,
+    /// The lineage of the store that made it.
+    pub lineage: String,
+    /// Its name in the backend.
+    pub name: String,
+    /// Changes when it does, as far as a cheap look can tell.
+    pub mark: String,
+}
+
+/// What wakes a controller besides its own objects. Waking twice, or for nothing, does no harm.
+#[derive(Default)]
+pub struct Triggers {
+    /// Kinds whose objects it owns: a change wakes the owner.
+    pub owned: Vec<&'static str>,
+    /// Kinds its objects refer to, and which keys a change of such an object wakes.
+    pub referenced: Vec<(&'static str, Referrers)>,
+}
+
+/// Which keys a change of an object wakes.
+pub type Referrers = fn(&Object, &Store) -> Vec<Key>;
+
+/// Something has happened in the backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Anything may have.
+    All,
+    /// To what was made for the object of this uid.
+    Uid(String),
+    /// To this object.
+    Key(Key),
+}
+
+/// What a step is carried out with.
+#[derive(Clone)]
+pub struct Act {
+    /// The store.
+    pub store: Store,
+    /// Cancelled once nobody wants the step any more.
+    pub cancel: CancellationToken,
+    /// Tells how far a slow step has come; every call counts as an advance.
+    pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
+}
+
+/// Problems as one sentence, for a [`Stuck`] or a [`StepError`].
+pub fn sentence(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,93 @@
+//! From a controller's word to the status people read: generation, dates, differences. Written only when it
+//! says something new.
+
+use hearth_meta::condition::dated;
+use hearth_meta::{DiffState, FieldDiff, HasCommon, Time};
+use kube::Resource;
+use kube::core::object::HasStatus;
+
+use super::Runner;
+use super::classify::Class;
+use super::turn::Look;
+use crate::controller::{Blind, Controller, Outcome, Wanted};
+use crate::object::Key;
+use crate::store::WriteError;
+
+impl<C: Controller> Runner<C> {
+    pub(super) async fn report(
+        &self,
+        wanted: &Wanted<C::Kind>,
+        seen: Result<(&C::Facts, &Look), &Blind>,
+        outcome: &Outcome<C::Step>,
+    ) {
+        let report = self.controller.status(wanted, seen.map(|(facts, _)| facts), outcome);
+        let mut status = report.status;
+        let before = wanted.object.status().map(|status| status.common().clone()).unwrap_or_default();
+        let now = Time(self.clock.now());
+        let common = status.common_mut();
+        common.observed_generation = wanted.object.meta().generation;
+        common.conditions = dated(&report.conditions, &before.conditions, wanted.object.meta(), now.clone());
+        common.next_try_at = match outcome {
+            Outcome::Failed { next_try, .. } | Outcome::Blind { next_try } => Some(Time(*next_try)),
+            _ => None,
+        };
+        common.differences = match seen {
+            Ok((_, look)) => {
+                differences(look, outcome, &before.differences, &now, common.next_try_at.as_ref())
+            }
+            // Nothing was seen, so what was known last stays.
+            Err(_) => before.differences,
+        };
+        self.write_status(wanted, &status).await;
+    }
+
+    async fn write_status(&self, wanted: &Wanted<C::Kind>, status: &<C::Kind as HasStatus>::Status) {
+        if wanted.object.status() == Some(status) {
+            return;
+        }
+        let value = match serde_json::to_value(status) {
+            Ok(value) => value,
+            Err(error) => {
+                tracing::error!(controller = C::NAME, error = %error, "a status cannot be written down");
+                return;
+            }
+        };
+        let key = Key::new(self.kind.kind, wanted.namespace(), wanted.name());
+        match self.store.update_status(&key, wanted.uid(), value).await {
+            // Gone meanwhile: nobody is left to be told.
+            Ok(_) | Err(WriteError::NotFound(_)) => {}
+            Err(error) => {
+                tracing::warn!(controller = C::NAME, name = %key, error = %error, "a status could not be written")
+            }
+        }
+    }
+}
+
+/// The differences with their state and since when they are known.
+fn differences<S>(
+    look: &Look,
+    outcome: &Outcome<S>,
+    before: &[FieldDiff],
+    now: &Time,
+    retry: Option<&Time>,
+) -> Vec<FieldDiff> {
+    let state = match (look.class, outcome) {
+        (_, Outcome::Stuck(_) | Outcome::Waiting(_)) => DiffState::Blocked,
+        (Class::Drifted, _) => DiffState::Drifted,
+        (_, Outcome::Working { .. }) => DiffState::Applying,
+        _ => DiffState::Pending,
+    };
+    look.differences()
+        .iter()
+        .map(|difference| {
+            let same = |old: &&FieldDiff| {
+                old.field == difference.field
+                    && old.wanted == difference.wanted
+                    && old.seen == difference.seen
+            };
+            let since =
+                before.iter().find(same).and_then(|old| old.since.clone()).unwrap_or_else(|| now.clone());
+            FieldDiff { state, since: Some(since), will_retry_at: retry.cloned(), ..difference.clone() }
+        })
+        .collect()
+}

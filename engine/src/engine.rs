@@ -1,0 +1,85 @@
+//! All controllers of a process, run over one store.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::controller::Controller;
+use crate::diagnostics::Diagnostics;
+use crate::driver::{Pool, Runnable, Runner, RunnerOptions};
+use crate::owners;
+use crate::store::Store;
+
+/// How many keys of one controller are worked on at once.
+const WORKERS: usize = 4;
+/// How many slow steps run at once, of all controllers together.
+const SLOW_PLACES: usize = 3;
+
+/// Controllers over a store. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    store: Store,
+    runners: Vec<Arc<dyn Runnable>>,
+    pool: Pool,
+    seed: u64,
+}
+
+impl Engine {
+    /// An engine without controllers. Equal seeds give equal jitter.
+    pub fn new(store: Store, seed: u64) -> Self {
+        Self { store, runners: Vec::new(), pool: Pool::new(SLOW_PLACES), seed }
+    }
+
+    /// Adds a controller.
+    ///
+    /// # Panics
+    /// Where its kind is not one of the store's.
+    pub fn add<C: Controller>(&mut self, controller: C) {
+        self.add_runner(controller, None);
+    }
+
+    /// Adds a controller of which at most `slots` keys may be installing or updating at once (AL-59).
+    ///
+    /// # Panics
+    /// Where its kind is not one of the store's.
+    pub fn add_with_slots<C: Controller>(&mut self, controller: C, slots: usize) {
+        self.add_runner(controller, Some(slots));
+    }
+
+    fn add_runner<C: Controller>(&mut self, controller: C, slots: Option<usize>) {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let options =
+            RunnerOptions { store: self.store.clone(), pool: self.pool.clone(), slots, seed: self.seed };
+        self.runners.push(Arc::new(Runner::new(controller, options)));
+    }
+
+    /// Runs every controller, and collection, until cancelled. Turns that have begun are finished.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(owners::collect(self.store.clone(), stop.clone()));
+        for runner in &self.runners {
+            tasks.spawn(runner.clone().run(WORKERS, stop.clone()));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(error = %error, "a task of the engine ended badly");
+            }
+        }
+    }
+
+    /// How every controller stands.
+    pub fn diagnostics(&self) -> Vec<Diagnostics> {
+        self.runners.iter().map(|runner| runner.diagnostics()).collect()
+    }
+
+    /// Makes every key of every controller due: a full look.
+    pub fn wake_all(&self) {
+        self.runners.iter().for_each(|runner| runner.wake_all());
+    }
+
+    /// Whether nothing is due or under way.
+    pub fn is_idle(&self) -> bool {
+        self.runners.iter().all(|runner| runner.is_idle())
+    }
+}
