@@ -1,0 +1,159 @@
+//! `$NAME`, `${NAME:-default}` and the other forms, put in place inside one text.
+//!
+//! The grammar is the one Docker Compose applies, corners included, since admission judges what
+//! comes out of it:
+//!
+//! - `$$` is a dollar; a dollar that begins nothing (`$5`, `$ `) stays as it is.
+//! - A braced form with an operator reaches no further than the last `}` on its line, and ends at
+//!   the brace that balances it, where every `{` counts, not only `${`.
+//! - Defaults and messages are templates themselves.
+//! - `${` that is none of the forms is an error, never text.
+
+/// Looks a variable up; none means it is not set.
+pub(crate) type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// Defaults inside defaults. Nobody writes more than three; each level reads its text again.
+const MOST_NESTED: usize = 40;
+
+/// Longest text a template may become, so that values cannot multiply without end.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Replaces every variable of a text.
+///
+/// # Errors
+/// A sentence: a form that is not one, or a variable that the file requires and nobody gave.
+pub(crate) fn substitute(text: &str, lookup: &Lookup<'_>) -> Result<String, String> {
+    if text.contains('$') { nested(text, lookup, 0) } else { Ok(text.to_owned()) }
+}
+
+fn nested(text: &str, lookup: &Lookup<'_>, depth: usize) -> Result<String, String> {
+    if depth > MOST_NESTED {
+        return Err(format!("variables are nested deeper than {MOST_NESTED} levels"));
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        out.push_str(&rest[..dollar]);
+        let after = &rest[dollar + 1..];
+        rest = match after.as_bytes().first() {
+            Some(b'$') => {
+                out.push('$');
+                &after[1..]
+            }
+            Some(b'{') => {
+                let (form, left) = braced(&after[1..]).ok_or_else(|| invalid(text))?;
+                out.push_str(&form.value(lookup, depth)?);
+                left
+            }
+            _ => {
+                let name = &after[..name_length(after)];
+                if name.is_empty() {
+                    out.push('$');
+                } else {
+                    out.push_str(&lookup(name).unwrap_or_default());
+                }
+                &after[name.len()..]
+            }
+        };
+        if out.len() > MOST_BYTES {
+            return Err("the variables unfold into more text than is read".to_owned());
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn invalid(text: &str) -> String {
+    let shown: String = text.chars().take(60).collect();
+    format!("`{shown}` has a `${{` that is not a variable; write `$${{` if you mean the characters")
+}
+
+/// Letters, digits and `_`, not beginning with a digit. The two letters that become `s` and `k`
+/// when their case is ignored count as well, as they do for Docker Compose.
+fn name_length(text: &str) -> usize {
+    let letter = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '\u{17f}' | '\u{212a}');
+    let mut end = 0;
+    for (index, character) in text.char_indices() {
+        if !(letter(character) || (index > 0 && character.is_ascii_digit())) {
+            break;
+        }
+        end = index + character.len_utf8();
+    }
+    end
+}
+
+/// A braced variable taken apart.
+struct Form<'a> {
+    name: &'a str,
+    operator: Option<Operator>,
+    /// The default, replacement or message.
+    word: &'a str,
+}
+
+#[derive(Clone, Copy)]
+struct Operator {
+    kind: u8,
+    /// With a colon: an empty value counts as none.
+    empty_too: bool,
+}
+
+/// Reads what follows `${`; gives the form and the text behind its closing brace.
+fn braced(text: &str) -> Option<(Form<'_>, &str)> {
+    let name = &text[..name_length(text)];
+    if name.is_empty() {
+        return None;
+    }
+    let after = &text[name.len()..];
+    if let Some(left) = after.strip_prefix('}') {
+        return Some((Form { name, operator: None, word: "" }, left));
+    }
+    let (empty_too, operator) = after.strip_prefix(':').map_or((false, after), |rest| (true, rest));
+    let kind = *operator.as_bytes().first().filter(|kind| b"-?+".contains(kind))?;
+    let word_start = text.len() - operator.len() + 1;
+    let line_end = text[word_start..].find('\n').map_or(text.len(), |end| word_start + end);
+    let last_brace = word_start + text[word_start..line_end].rfind('}')?;
+    let close = balanced(&text.as_bytes()[..=last_brace]).unwrap_or(last_brace);
+    if close < word_start {
+        return None;
+    }
+    let form = Form { name, operator: Some(Operator { kind, empty_too }), word: &text[word_start..close] };
+    Some((form, &text[close + 1..]))
+}
+
+/// The brace that closes the one before `text`. Every `{` opens, and hides the byte behind it.
+fn balanced(text: &[u8]) -> Option<usize> {
+    let mut open = 1;
+    let mut index = 1;
+    while index < text.len() {
+        match text[index] {
+            b'}' => {
+                open -= 1;
+                if open == 0 {
+                    return Some(index);
+                }
+            }
+            b'{' => {
+                open += 1;
+                index += 1;
+            }
+            _ => {}
+        }
+        index += 1;
+    }
+    None
+}
+
+impl Form<'_> {
+    fn value(&self, lookup: &Lookup<'_>, depth: usize) -> Result<String, String> {
+        let Some(operator) = self.operator else { return Ok(lookup(self.name).unwrap_or_default()) };
+        let word = nested(self.word, lookup, depth + 1)?;
+        let value = lookup(self.name);
+        let counts = value.as_ref().is_some_and(|value| !(operator.empty_too && value.is_empty()));
+        match (operator.kind, counts) {
+            (b'+', true) | (b'-', false) => Ok(word),
+            (b'?', false) if word.is_empty() => Err(format!("the value {} is required", self.name)),
+            (b'?', false) => Err(format!("the value {} is required: {word}", self.name)),
+            _ => Ok(value.unwrap_or_default()),
+        }
+    }
+}

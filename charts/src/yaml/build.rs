@@ -1,0 +1,277 @@
+//! Events of the YAML parser to a tree, one document after the other.
+//!
+//! No recursion: levels are kept on a stack of bounded height, and aliases are unfolded only within
+//! the weight a file may have, so neither nesting nor aliases can be used as a weapon.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
+
+use super::frame::{Frame, Key, Open, OpenMap};
+use super::limits::{MOST_BYTES, MOST_DEPTH, MOST_WEIGHT, weight};
+use super::scalar;
+use crate::fault::Faults;
+use crate::node::{At, Node, Value};
+
+/// A document and what its tags ask of the files merged before it.
+pub(crate) struct Parsed {
+    pub root: Node,
+    /// Paths tagged `!reset` or `!override`: what an earlier file says there is dropped.
+    pub resets: Vec<Vec<String>>,
+}
+
+/// Reads all documents of a text; `file` is the number its places carry.
+pub(crate) fn parse(text: &str, file: u16) -> Result<Vec<Parsed>, Faults> {
+    if text.len() > MOST_BYTES {
+        let message = format!("the file has {} bytes; at most {MOST_BYTES} are read", text.len());
+        return Err(Faults::one(At { file, line: 1, column: 1 }, "", message));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut builder = Builder::new(file);
+    let mut parser = Parser::new_from_str(text);
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(|error| {
+            let at = at_of(file, *error.marker());
+            Faults::one(at, builder.path(), format!("the YAML cannot be read here: {}", error.info()))
+        })?;
+        builder.take(event, span)?;
+    }
+    builder.faults.stop()?;
+    Ok(builder.done)
+}
+
+fn at_of(file: u16, mark: Marker) -> At {
+    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    At { file, line: number(mark.line()), column: number(mark.col() + 1) }
+}
+
+/// A finished anchored value, or one still open (which then contains itself).
+struct Anchored {
+    node: Node,
+    weight: usize,
+    /// Where the anchor's aliases were followed, to refuse what Docker Compose takes for a cycle.
+    followed: Vec<String>,
+}
+
+struct Builder {
+    file: u16,
+    stack: Vec<Frame>,
+    anchors: HashMap<usize, Anchored>,
+    weight: usize,
+    resets: Vec<Vec<String>>,
+    root: Option<Node>,
+    done: Vec<Parsed>,
+    faults: Faults,
+}
+
+impl Builder {
+    fn new(file: u16) -> Self {
+        let (stack, anchors, faults) = (Vec::new(), HashMap::new(), Faults::default());
+        Self { file, stack, anchors, weight: 0, resets: Vec::new(), root: None, done: Vec::new(), faults }
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Faults> {
+        let at = at_of(self.file, span.start);
+        match event {
+            Event::DocumentStart(_) => self.root = None,
+            Event::DocumentEnd => {
+                let root = self.root.take().unwrap_or_else(|| Node::null(at));
+                self.done.push(Parsed { root, resets: std::mem::take(&mut self.resets) });
+                self.anchors.clear();
+            }
+            Event::Alias(anchor) => return self.alias(anchor, at),
+            Event::Scalar(text, style, anchor, tag) => {
+                return self.scalar((&text, style != ScalarStyle::Plain), anchor, short(tag.as_deref()), at);
+            }
+            Event::SequenceStart(anchor, tag) => {
+                return self.open(Open::List(Vec::new()), anchor, &short(tag.as_deref()), at);
+            }
+            Event::MappingStart(anchor, tag) => {
+                return self.open(Open::Map(OpenMap::default()), anchor, &short(tag.as_deref()), at);
+            }
+            Event::SequenceEnd | Event::MappingEnd => return self.close(),
+            Event::Nothing | Event::StreamStart | Event::StreamEnd => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, open: Open, anchor: usize, tag: &str, at: At) -> Result<(), Faults> {
+        if self.stack.len() >= MOST_DEPTH {
+            let message = format!("nested deeper than {MOST_DEPTH} levels");
+            return Err(Faults::one(at, self.path(), message));
+        }
+        if self.wants_key() {
+            return Err(Faults::one(at, self.path(), "a key must be text"));
+        }
+        self.count(1, at)?;
+        let inherited = self.stack.last().is_some_and(|frame| frame.overriding);
+        let (reset, overriding) = (tag == "!reset" && !inherited, tag == "!override" || inherited);
+        if (reset || overriding) && !inherited {
+            self.resets.push(self.parts());
+        }
+        let weight_before = self.weight;
+        self.stack.push(Frame { open, at, anchor, weight_before, overriding, reset });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Faults> {
+        let Some(frame) = self.stack.pop() else { return Ok(()) };
+        let value = match frame.open {
+            Open::List(items) => Value::List(items),
+            Open::Map(map) => Value::Map(map.finish()),
+        };
+        let node = Node::new(value, frame.at);
+        self.remember(frame.anchor, &node, self.weight - frame.weight_before + 1)?;
+        self.place(node, frame.reset)
+    }
+
+    fn scalar(
+        &mut self,
+        (text, quoted): (&str, bool),
+        anchor: usize,
+        tag: String,
+        at: At,
+    ) -> Result<(), Faults> {
+        self.count(weight(text.len()), at)?;
+        if self.wants_key() {
+            let merge = text == "<<" && !quoted && matches!(tag.as_str(), "" | "!" | "!!merge");
+            let value = scalar::resolve(text, quoted, &tag).unwrap_or(Value::Null);
+            self.remember(anchor, &Node::new(value.clone(), at), weight(text.len()))?;
+            return self.key(text, merge, &value, at);
+        }
+        let inherited = self.stack.last().is_some_and(|frame| frame.overriding);
+        let tagged = !inherited && matches!(tag.as_str(), "!reset" | "!override");
+        if tagged {
+            self.resets.push(self.parts());
+        }
+        let value = scalar::resolve(text, quoted, &tag).unwrap_or_else(|message| {
+            let path = self.path();
+            self.faults.add_at(at, path, message);
+            Value::Null
+        });
+        let node = Node::new(value, at);
+        self.remember(anchor, &node, weight(text.len()))?;
+        self.place(node, tagged && tag == "!reset")
+    }
+
+    fn key(&mut self, text: &str, merge: bool, value: &Value, at: At) -> Result<(), Faults> {
+        if !merge && !matches!(value, Value::Text(_)) {
+            let message = format!("the key `{text}` is not text; put it in quotes");
+            let path = self.path();
+            self.faults.add_at(at, path, message);
+        }
+        let Some(Frame { open: Open::Map(map), .. }) = self.stack.last_mut() else { return Ok(()) };
+        if let Err(first) = map.take_key(Key { text: text.to_owned(), at, merge }) {
+            let message = format!("the key `{text}` is already set on line {first}; keep one of them");
+            let path = self.path();
+            self.faults.add_at(at, path, message);
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: usize, at: At) -> Result<(), Faults> {
+        let path = self.path();
+        let overriding = self.stack.last().is_some_and(|frame| frame.overriding);
+        let Some(anchored) = self.anchors.get_mut(&anchor) else {
+            return Err(Faults::one(at, path, "this alias stands inside the value it repeats"));
+        };
+        if !overriding && !anchored.follow(&path) {
+            let message = "this alias repeats a value inside itself; Docker Compose refuses that too";
+            return Err(Faults::one(at, path, message));
+        }
+        let weight = anchored.weight;
+        self.count(weight, at)?;
+        let node = Node { at, ..self.anchors[&anchor].node.clone() };
+        if self.wants_key() {
+            let Value::Text(text) = node.value else {
+                return Err(Faults::one(at, path, "a key must be text"));
+            };
+            return self.key(&text, false, &Value::Text(text.clone()), at);
+        }
+        self.place(node, false)
+    }
+
+    /// Puts a finished value where it belongs; `reset` values only leave their mark.
+    fn place(&mut self, node: Node, reset: bool) -> Result<(), Faults> {
+        let at = node.at;
+        match self.stack.last_mut().map(|frame| &mut frame.open) {
+            None => self.root = (!reset).then_some(node),
+            Some(Open::List(items)) if !reset => items.push(node),
+            Some(Open::Map(map)) if !reset => {
+                if let Err(message) = map.take_value(node) {
+                    let path = self.path();
+                    self.faults.add_at(at, path, message);
+                }
+            }
+            Some(Open::Map(map)) => map.key = None,
+            Some(Open::List(_)) => {}
+        }
+        Ok(())
+    }
+
+    fn wants_key(&self) -> bool {
+        matches!(self.stack.last(), Some(Frame { open: Open::Map(OpenMap { key: None, .. }), .. }))
+    }
+
+    /// Keeps a copy of an anchored value for its aliases; the copy counts, as it takes memory too.
+    fn remember(&mut self, anchor: usize, node: &Node, weight: usize) -> Result<(), Faults> {
+        if anchor == 0 {
+            return Ok(());
+        }
+        self.count(weight, node.at)?;
+        self.anchors.insert(anchor, Anchored { node: node.clone(), weight, followed: Vec::new() });
+        Ok(())
+    }
+
+    fn count(&mut self, weight: usize, at: At) -> Result<(), Faults> {
+        self.weight += weight;
+        if self.weight <= MOST_WEIGHT {
+            return Ok(());
+        }
+        let message = "the file unfolds into more values than are read; it repeats too much with aliases";
+        Err(Faults::one(at, self.path(), message))
+    }
+
+    /// The path of the value that comes next, without merge keys.
+    fn parts(&self) -> Vec<String> {
+        let part = |frame: &Frame| match &frame.open {
+            Open::List(items) => Some(items.len().to_string()),
+            Open::Map(map) => map.key.as_ref().filter(|key| !key.merge).map(|key| key.text.clone()),
+        };
+        self.stack.iter().filter_map(part).collect()
+    }
+
+    fn path(&self) -> String {
+        let mut path = crate::node::Path::default();
+        for frame in &self.stack {
+            match &frame.open {
+                Open::List(items) => path.enter_item(items.len()),
+                Open::Map(OpenMap { key: Some(key), .. }) if !key.merge => path.enter(&key.text),
+                Open::Map(_) => {}
+            }
+        }
+        path.to_string()
+    }
+}
+
+impl Anchored {
+    /// Notes that the value is repeated at `path`. Docker Compose takes a value repeated both
+    /// somewhere and below that place for a cycle, unless the two are in different services.
+    fn follow(&mut self, path: &str) -> bool {
+        let below = |outer: &str, inner: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        let cycle = self.followed.iter().any(|other| below(other, path) || below(path, other));
+        self.followed.push(path.to_owned());
+        !cycle
+    }
+}
+
+fn short(tag: Option<&Tag>) -> String {
+    match tag {
+        None => String::new(),
+        Some(tag) if tag.is_yaml_core_schema() => format!("!!{}", tag.suffix),
+        Some(tag) if tag.handle.is_empty() && tag.suffix == "!" => "!".to_owned(),
+        Some(tag) => format!("{}{}", tag.handle, tag.suffix),
+    }
+}

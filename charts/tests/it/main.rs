@@ -1,0 +1,5 @@
+//! Does the crate keep its promises from outside?
+
+mod corpus;
+mod oracle;
+mod admission;
