@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
+use futures::future::{Either, select};
+use futures::stream::BoxStream;
 use hearth_kinds::container::{HealthCheck, Restart};
 use hearth_meta::labels;
 
-use crate::containers::{ContainerFacts, JoinedNetwork, NewContainer};
+use crate::containers::{ContainerFacts, JoinedNetwork, LogOptions, NewContainer};
+use crate::images::PullProgress;
 use crate::networks::NewNetwork;
 use crate::{Containers, Events, Fault, Images, Networks};
 
@@ -71,9 +76,9 @@ pub mod image_says {
 /// What a container of the suite does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Runs on, and ends with 0 as soon as it is told to stop.
+    /// Writes the line `ready`, runs on, and ends with 0 as soon as it is told to stop after that line.
     Serve,
-    /// Runs on, and ignores being told to stop.
+    /// Runs on, writes nothing, and ignores being told to stop.
     Stubborn,
     /// Ends at once with this code.
     Exit(i64),
@@ -116,6 +121,11 @@ impl<'a> Scene<'a> {
     /// The containers.
     pub fn containers(&self) -> &'a dyn Containers {
         self.world.containers()
+    }
+
+    /// The images.
+    pub fn images(&self) -> &'a dyn Images {
+        self.world.images()
     }
 
     /// The networks.
@@ -195,6 +205,15 @@ impl<'a> Scene<'a> {
         id
     }
 
+    /// Makes and starts a container that serves, waits until it is ready to be told to stop, and returns its id.
+    pub async fn serve(&self, wanted: &NewContainer) -> String {
+        let id = self.run(wanted).await;
+        let log = LogOptions { follow: true, ..LogOptions::default() };
+        let mut log = self.containers().logs(&id, &log).await.expect("its log can be followed");
+        while self.next("the line that says it is ready", &mut log).await.text != "ready" {}
+        id
+    }
+
     /// A network to be made.
     pub fn network(&self, what: &str) -> NewNetwork {
         NewNetwork {
@@ -249,6 +268,59 @@ impl<'a> Scene<'a> {
             self.world.wait(LOOK_EVERY).await;
             waited += LOOK_EVERY;
         }
+    }
+
+    /// Carries out a call while time passes, for one that takes some.
+    pub async fn during<T>(&self, call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        loop {
+            match select(call.as_mut(), self.world.wait(LOOK_EVERY)).await {
+                Either::Left((answer, _)) => return answer,
+                Either::Right(_) => {}
+            }
+        }
+    }
+
+    /// The next item of a stream, which comes.
+    ///
+    /// # Panics
+    /// When none comes within [`PATIENCE`], or the stream ends.
+    pub async fn next<T>(&self, what: &str, stream: &mut BoxStream<'static, Result<T, Fault>>) -> T {
+        let item = self.next_or_end(what, stream).await;
+        let item = item.unwrap_or_else(|| panic!("the stream ended before {what}"));
+        item.unwrap_or_else(|fault| panic!("{fault} in the place of {what}"))
+    }
+
+    /// The next item of a stream, or `None` at its end, one of which comes.
+    ///
+    /// # Panics
+    /// When neither comes within [`PATIENCE`].
+    pub async fn next_or_end<T>(
+        &self,
+        what: &str,
+        stream: &mut BoxStream<'static, Result<T, Fault>>,
+    ) -> Option<Result<T, Fault>> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match select(stream.next(), self.world.wait(LOOK_EVERY)).await {
+                Either::Left((item, _)) => return item,
+                Either::Right(_) => waited += LOOK_EVERY,
+            }
+            assert!(waited < PATIENCE, "waited {waited:?} in vain for {what}");
+        }
+    }
+
+    /// Stops a container.
+    pub async fn stop(&self, id: &str, grace: Duration) {
+        self.during(self.containers().stop(id, grace)).await.expect("a container can be stopped");
+    }
+
+    /// Pulls an image and returns every report of progress.
+    pub async fn pull(&self, reference: &str) -> (Result<(), Fault>, Vec<PullProgress>) {
+        let reports = Mutex::new(Vec::new());
+        let report = |progress| reports.lock().expect("no promise panics with the list").push(progress);
+        let outcome = self.during(self.world.images().pull(reference, &report)).await;
+        (outcome, reports.into_inner().expect("no promise panics with the list"))
     }
 
     /// Takes away everything that was made under names of this scene.
