@@ -1,1 +1,38 @@
+//! The Kubernetes protocol over any store. It names no kind: what it serves is what the store keeps.
+//!
+//! A request's way: [`router`] finds the place; [`target`] reads the path into a kind, a namespace, a name and a
+//! subresource; [`parameters`] and [`accept`] read what is asked of it; then
+//!
+//! - [`read`] gets and lists, [`watch`] streams changes, both through a [`projection`] (object, table, metadata);
+//! - [`write`] creates, updates and deletes, [`patch`] changes in part, [`subresource`] writes status;
+//! - [`events`] shows the store's events as objects;
+//! - [`discovery`] and [`openapi`] tell clients what there is.
+//!
+//! The store admits every write (defaults, schema, rules, claims). Here is only what the protocol itself asks:
+//! that path and body agree, that preconditions hold, that metadata is well formed. Every refusal is a
+//! [`Failure`], the `Status` object clients know.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod router;
+mod target;
+mod parameters;
+mod accept;
+mod body;
+mod read;
+mod projection;
+mod table;
+mod json_path;
+mod watch;
+mod write;
+mod metadata;
+mod unknown_fields;
+mod patch;
+mod subresource;
+mod events;
+mod discovery;
+mod openapi;
+mod failure;
+
+pub use failure::Failure;
+pub use router::{Actor, Wire, router};

@@ -1,0 +1,349 @@
+//! The store's events as objects: `v1` as kubectl reads them, `events.k8s.io/v1` as newer programs do.
+//!
+//! Events lie outside the one order of changes, so they have a version of their own: the time they last happened,
+//! in microseconds. A watch looks into the store once a second.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::stream;
+use hearth_engine::store::{EventKind, EventNote, EventQuery, EventRow, Query, Requirement};
+use hearth_engine::{Object, Store, WriteError};
+use hearth_meta::resource::Column;
+use hearth_meta::{Claim, KindInfo, ObjectRef, Scope};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::accept::Form;
+use crate::body;
+use crate::failure::Failure;
+use crate::parameters::Parameters;
+use crate::projection::Projection;
+use crate::router::{Actor, Wire};
+use crate::target::Target;
+use crate::watch::{DEFAULT_LENGTH, line, streamed};
+
+/// The group newer programs use.
+pub(crate) const GROUP: &str = "events.k8s.io";
+/// How often a watch looks for new events.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Events about things of the whole machine are shown in this namespace, since every event must lie in one.
+const NAMESPACE_OF_MACHINE: &str = "default";
+
+/// Whether a path leads to events.
+pub(crate) fn is_place((group, version): (&str, &str), path: &str) -> bool {
+    (group.is_empty() || group == GROUP)
+        && version == "v1"
+        && Target::parse(path).is_some_and(|target| target.plural == "events")
+}
+
+/// What events are, in the words of the other kinds.
+pub(crate) fn kind(group: &'static str) -> KindInfo {
+    let about = if group.is_empty() { "involvedObject" } else { "regarding" };
+    let message = if group.is_empty() { ".message" } else { ".note" };
+    let last = if group.is_empty() { ".lastTimestamp" } else { ".deprecatedLastTimestamp" };
+    let column = |name: &str, kind: &str, path: String, description: &str| Column {
+        name: name.into(),
+        kind: kind.into(),
+        json_path: path,
+        priority: 0,
+        description: description.into(),
+    };
+    KindInfo {
+        group,
+        version: "v1",
+        kind: "Event",
+        plural: "events",
+        singular: "event",
+        short_names: &["ev"],
+        scope: Scope::Namespaced,
+        has_status: false,
+        is_secret: false,
+        columns: vec![
+            column("Last Seen", "date", last.into(), "When it last happened"),
+            column("Type", "string", ".type".into(), "Whether it calls for attention"),
+            column("Reason", "string", ".reason".into(), "Why, in one word"),
+            column("Object", "string", format!("{{.{about}.kind}}/{{.{about}.name}}"), "What it happened to"),
+            column("Message", "string", message.into(), "What happened"),
+        ],
+        schema: None,
+        finalizers: Vec::new(),
+        default: |_, _| {},
+        validate: |_, _| Vec::new(),
+        claims: |_| Vec::new(),
+        choose: Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new()),
+    }
+}
+
+/// One request for events.
+struct Asked {
+    store: Store,
+    kind: KindInfo,
+    target: Target,
+    parameters: Parameters,
+    form: Form,
+}
+
+/// Answers a request for events.
+pub(crate) async fn answer(
+    wire: &Wire,
+    (group, _): (&str, &str),
+    path: &str,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (parts, sent) = request.into_parts();
+    let asked = Asked {
+        store: wire.store.clone(),
+        kind: kind(if group.is_empty() { "" } else { GROUP }),
+        target: Target::parse(path).ok_or_else(Failure::no_such_place)?,
+        parameters: Parameters::parse(&parts.uri)?,
+        form: Form::wanted(&parts.headers),
+    };
+    if asked.target.subresource.is_some() {
+        return Err(Failure::no_such_place());
+    }
+    match (parts.method, asked.target.name.is_some()) {
+        (Method::GET, _) if asked.parameters.watch => watch(asked, wire.closing.clone()).await,
+        (Method::GET, false) => asked.list().await,
+        (Method::GET, true) => asked.get().await,
+        (Method::POST, false) => {
+            let reporter =
+                parts.extensions.get::<Actor>().map_or("unknown", |actor| actor.0.as_str()).to_owned();
+            asked.note(&body::json(&parts.headers, sent).await?, &reporter).await
+        }
+        (method, _) => Err(Failure::not_allowed(format!(
+            "{method} is not offered here: events are noted and aged by the server"
+        ))),
+    }
+}
+
+impl Asked {
+    /// The events asked for, oldest first, and the version of the newest.
+    async fn read(&self) -> Result<(Vec<Arc<Object>>, u64), Failure> {
+        let term = |names: [&str; 2]| {
+            self.parameters.fields.iter().find_map(|requirement| match requirement {
+                Requirement::In(field, values) if names.contains(&field.as_str()) && values.len() == 1 => {
+                    values.first().filter(|value| !value.is_empty()).cloned()
+                }
+                _ => None,
+            })
+        };
+        // What the store can select by keeps the answer small; the rest is selected below.
+        let query = EventQuery {
+            namespace: self.target.namespace.clone().filter(|namespace| namespace != NAMESPACE_OF_MACHINE),
+            kind: term(["involvedObject.kind", "regarding.kind"]),
+            name: term(["involvedObject.name", "regarding.name"]),
+            uid: term(["involvedObject.uid", "regarding.uid"]),
+        };
+        let rows = self.store.events(&query).await;
+        let mut rows = rows.map_err(|error| Failure::of_write(error, &self.kind, ""))?;
+        rows.sort_by_key(|row| (row.last_at, row.id));
+        let newest = rows.last().map_or(1, version_of);
+        let wanted = Query {
+            kind: "Event".into(),
+            namespace: self.target.namespace.clone(),
+            labels: self.parameters.labels.clone(),
+            fields: self.parameters.fields.clone(),
+        };
+        let objects = rows.iter().filter_map(|row| self.object(row)).filter(|object| wanted.matches(object));
+        let objects =
+            objects.filter(|object| self.target.name.as_deref().is_none_or(|name| name == object.name()));
+        Ok((objects.map(Arc::new).collect(), newest))
+    }
+
+    fn object(&self, row: &EventRow) -> Option<Object> {
+        let about = reference(&self.store, row);
+        let namespace = row.note.about.namespace.clone().unwrap_or_else(|| NAMESPACE_OF_MACHINE.into());
+        let metadata = json!({
+            "name": format!("{}.{:x}", row.note.about.name, row.id),
+            "namespace": namespace,
+            "uid": format!("event-{}", row.id),
+            "resourceVersion": version_of(row).to_string(),
+            "creationTimestamp": whole_seconds(row.first_at),
+        });
+        let (first, last) = (whole_seconds(row.first_at), whole_seconds(row.last_at));
+        let value = if self.kind.group.is_empty() {
+            json!({
+                "apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": about,
+                "reason": row.note.reason, "message": row.note.message, "type": row.note.kind.as_str(),
+                "count": row.count, "firstTimestamp": first, "lastTimestamp": last, "eventTime": null,
+                "source": { "component": row.note.reporter },
+                "reportingComponent": row.note.reporter, "reportingInstance": "",
+            })
+        } else {
+            json!({
+                "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": metadata, "regarding": about,
+                "reason": row.note.reason, "note": row.note.message, "type": row.note.kind.as_str(),
+                "action": row.note.reason, "eventTime": null,
+                "deprecatedCount": row.count, "deprecatedFirstTimestamp": first, "deprecatedLastTimestamp": last,
+                "deprecatedSource": { "component": row.note.reporter },
+                "reportingController": row.note.reporter, "reportingInstance": "",
+            })
+        };
+        Object::from_value(value).ok()
+    }
+
+    fn projection(&self) -> Projection {
+        Projection::new(&self.kind, self.form, self.parameters.include, self.store.clock().now())
+    }
+
+    async fn list(&self) -> Result<Response, Failure> {
+        let (objects, newest) = self.read().await?;
+        Ok(Json(self.projection().many(&objects, &newest.to_string())).into_response())
+    }
+
+    async fn get(&self) -> Result<Response, Failure> {
+        let (objects, _) = self.read().await?;
+        let name = self.target.name.as_deref().unwrap_or_default();
+        let object = objects.first().ok_or_else(|| Failure::not_found(&self.kind, name))?;
+        Ok(Json(self.projection().one(object)).into_response())
+    }
+
+    /// Notes an event of another program. It is answered as sent: the store merges it with equal ones.
+    async fn note(&self, sent: &Value, actor: &str) -> Result<Response, Failure> {
+        let about = if sent["regarding"].is_object() { &sent["regarding"] } else { &sent["involvedObject"] };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let either =
+            |one: &str, other: &str| text(if sent[one].is_string() { &sent[one] } else { &sent[other] });
+        let note = EventNote {
+            about: ObjectRef {
+                kind: text(&about["kind"]),
+                namespace: about["namespace"]
+                    .as_str()
+                    .filter(|namespace| !namespace.is_empty())
+                    .map(str::to_owned),
+                name: text(&about["name"]),
+            },
+            uid: text(&about["uid"]),
+            kind: if sent["type"] == "Warning" { EventKind::Warning } else { EventKind::Normal },
+            reason: text(&sent["reason"]),
+            message: either("note", "message"),
+            reporter: Some(either("reportingController", "reportingComponent"))
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| actor.into()),
+        };
+        let missing = [
+            ("involvedObject.kind", &note.about.kind),
+            ("involvedObject.name", &note.about.name),
+            ("reason", &note.reason),
+        ];
+        let problems: Vec<_> = missing
+            .iter()
+            .filter(|(_, value)| value.is_empty())
+            .map(|(field, _)| hearth_meta::Problem::new(*field, "is required"))
+            .collect();
+        if !problems.is_empty() {
+            return Err(Failure::of_write(WriteError::Invalid(problems), &self.kind, ""));
+        }
+        if !self.parameters.dry_run {
+            self.store.note(note).await;
+        }
+        Ok((StatusCode::CREATED, Json(sent.clone())).into_response())
+    }
+}
+
+fn reference(store: &Store, row: &EventRow) -> Value {
+    let about = &row.note.about;
+    let mut reference = json!({ "kind": about.kind, "name": about.name, "uid": row.note.uid });
+    if let Some(namespace) = &about.namespace {
+        reference["namespace"] = namespace.as_str().into();
+    }
+    if let Some(kind) = store.kind(&about.kind) {
+        reference["apiVersion"] = kind.api_version().into();
+    }
+    reference
+}
+
+fn version_of(row: &EventRow) -> u64 {
+    u64::try_from(row.last_at.as_microsecond()).unwrap_or(1)
+}
+
+/// Times of events are told without fractions, as clients of the older form read them.
+fn whole_seconds(time: hearth_meta::Timestamp) -> String {
+    let seconds = hearth_meta::Timestamp::from_second(time.as_second());
+    seconds.unwrap_or(time).to_string()
+}
+
+async fn watch(asked: Asked, closing: CancellationToken) -> Result<Response, Failure> {
+    let since = asked.parameters.resource_version.filter(|version| *version > 0);
+    let starts_with_all = asked.parameters.initial_events.unwrap_or(since.is_none());
+    let (objects, newest) = asked.read().await?;
+    let seen = match (starts_with_all, since) {
+        (true, _) => 0,
+        (false, Some(since)) => since,
+        (false, None) => newest,
+    };
+    let known = objects.iter().filter(|object| object.resource_version() <= seen);
+    let clock = asked.store.clock().clone();
+    let feed = Feed {
+        known: known.map(|object| (object.uid().to_owned(), object.resource_version())).collect(),
+        marks_the_end: asked.parameters.initial_events == Some(true) && asked.parameters.bookmarks,
+        is_first: true,
+        is_started: false,
+        ends: clock.elapsed().saturating_add(asked.parameters.timeout.unwrap_or(DEFAULT_LENGTH)),
+        closing,
+        asked,
+    };
+    Ok(streamed(stream::unfold(feed, Feed::frame)))
+}
+
+/// A running watch of events: what it has shown already, by uid and version.
+struct Feed {
+    asked: Asked,
+    closing: CancellationToken,
+    known: HashMap<String, u64>,
+    marks_the_end: bool,
+    is_first: bool,
+    is_started: bool,
+    ends: Duration,
+}
+
+impl Feed {
+    async fn frame(mut self) -> Option<(Bytes, Self)> {
+        let clock = self.asked.store.clock().clone();
+        loop {
+            if std::mem::replace(&mut self.is_started, true) {
+                let next = clock.elapsed() + LOOK_EVERY;
+                if next > self.ends {
+                    return None;
+                }
+                tokio::select! {
+                    () = self.closing.cancelled() => return None,
+                    () = clock.sleep_until(next) => {}
+                }
+            }
+            // A look that failed is tried again with the next one; nothing is taken for gone.
+            let Ok((objects, newest)) = self.asked.read().await else { continue };
+            let frame = self.show(&objects, newest);
+            if !frame.is_empty() {
+                return Some((frame, self));
+            }
+        }
+    }
+
+    fn show(&mut self, objects: &[Arc<Object>], newest: u64) -> Bytes {
+        let projection = self.asked.projection();
+        let mut frame = BytesMut::new();
+        for object in objects {
+            let version = object.resource_version();
+            let word = match self.known.insert(object.uid().to_owned(), version) {
+                None => "ADDED",
+                Some(before) if before < version => "MODIFIED",
+                Some(_) => continue,
+            };
+            frame.put(line(word, &projection.next(object, std::mem::take(&mut self.is_first))));
+        }
+        if std::mem::take(&mut self.marks_the_end) {
+            frame.put(line("BOOKMARK", &projection.bookmark(newest, true)));
+        }
+        // What has aged out of the store is not told: events are read, not kept.
+        self.known.retain(|uid, _| objects.iter().any(|object| object.uid() == uid));
+        frame.freeze()
+    }
+}

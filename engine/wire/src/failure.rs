@@ -1,0 +1,163 @@
+//! What goes wrong, as the `Status` object every Kubernetes client understands.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use hearth_engine::{Key, WriteError};
+use hearth_meta::{KindInfo, Problem};
+use serde_json::{Value, json};
+
+/// A refusal: HTTP code, reason, a sentence for people, and what it is about.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    code: StatusCode,
+    reason: &'static str,
+    message: String,
+    details: Option<Value>,
+}
+
+impl Failure {
+    /// A refusal of any kind; `reason` is one of the reasons the Kubernetes API has.
+    pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None }
+    }
+
+    /// The request itself is malformed.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// Who asks is not known.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", message)
+    }
+
+    /// There is no such place.
+    pub fn no_such_place() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message)
+    }
+
+    /// What was asked cannot be done with this place.
+    pub fn not_allowed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    }
+
+    /// The body is of a type this server does not read.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// The changes since then are no longer kept.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// The server itself failed; trying again may help.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+    }
+
+    /// There is no such object.
+    pub fn not_found(kind: &KindInfo, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", qualified(kind.plural, kind));
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(kind, kind.plural, name, Vec::new())
+    }
+
+    /// It changed in the meantime.
+    pub fn conflict(kind: &KindInfo, name: &str, why: &str) -> Self {
+        let message =
+            format!("Operation cannot be fulfilled on {} {name:?}: {why}", qualified(kind.plural, kind));
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, kind.plural, name, Vec::new())
+    }
+
+    /// Some fields are wrong; all of them are listed.
+    pub fn invalid(kind: &KindInfo, name: &str, problems: &[Problem]) -> Self {
+        let listed: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let listed = match listed.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {listed}", qualified(kind.kind, kind));
+        let causes = problems.iter().map(cause).collect();
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(kind, kind.kind, name, causes)
+    }
+
+    /// What the store refused, in the words of the protocol.
+    pub(crate) fn of_write(error: WriteError, kind: &KindInfo, name: &str) -> Self {
+        match error {
+            WriteError::NotFound(Key { name, .. }) => Self::not_found(kind, &name),
+            WriteError::AlreadyExists(Key { name, .. }) => {
+                let message = format!("{} {name:?} already exists", qualified(kind.plural, kind));
+                Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(
+                    kind,
+                    kind.plural,
+                    &name,
+                    Vec::new(),
+                )
+            }
+            WriteError::Conflict(why) => Self::conflict(kind, name, &why),
+            WriteError::Invalid(problems) => Self::invalid(kind, name, &problems),
+            WriteError::Storage(why) => Self::new(
+                StatusCode::INSUFFICIENT_STORAGE,
+                "InternalError",
+                format!("nothing was kept: {why}"),
+            ),
+            WriteError::Closed => Self::closing(),
+        }
+    }
+
+    /// The server is going down.
+    pub fn closing() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ServiceUnavailable",
+            "the server is stopping; try again soon",
+        )
+    }
+
+    /// The HTTP code.
+    pub fn code(&self) -> StatusCode {
+        self.code
+    }
+
+    /// The `Status` object.
+    pub fn to_value(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code.as_u16(),
+        });
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        status
+    }
+
+    fn about(mut self, kind: &KindInfo, named: &str, name: &str, causes: Vec<Value>) -> Self {
+        let mut details = json!({ "name": name, "group": kind.group, "kind": named });
+        if !causes.is_empty() {
+            details["causes"] = Value::Array(causes);
+        }
+        self.details = Some(details);
+        self
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        (self.code, Json(self.to_value())).into_response()
+    }
+}
+
+fn cause(problem: &Problem) -> Value {
+    json!({ "reason": "FieldValueInvalid", "message": problem.message, "field": problem.field })
+}
+
+fn qualified(word: &str, kind: &KindInfo) -> String {
+    if kind.group.is_empty() { word.to_owned() } else { format!("{word}.{}", kind.group) }
+}

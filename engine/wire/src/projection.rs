@@ -1,0 +1,142 @@
+//! How an object is shown: whole, as rows of a table, or by its metadata alone.
+
+use std::sync::Arc;
+
+use hearth_engine::Object;
+use hearth_meta::resource::Column;
+use hearth_meta::{KindInfo, Timestamp};
+use serde_json::{Value, json};
+
+use crate::accept::Form;
+use crate::parameters::IncludeObject;
+use crate::table;
+use crate::target::Call;
+
+/// The API version of tables and bare metadata.
+const META: &str = "meta.k8s.io/v1";
+
+/// Shows objects of one kind in one form.
+#[derive(Clone)]
+pub(crate) struct Projection {
+    form: Form,
+    include: IncludeObject,
+    kind: String,
+    api_version: String,
+    columns: Vec<Column>,
+    now: Timestamp,
+}
+
+impl Projection {
+    /// What a request asks for.
+    pub(crate) fn of(call: &Call<'_>) -> Self {
+        let now = call.wire.store.clock().now();
+        Self::new(call.kind, call.form, call.parameters.include, now)
+    }
+
+    /// Objects of `kind` in one form, their ages as of `now`.
+    pub(crate) fn new(kind: &KindInfo, form: Form, include: IncludeObject, now: Timestamp) -> Self {
+        Self {
+            form,
+            include,
+            kind: kind.kind.to_owned(),
+            api_version: kind.api_version(),
+            columns: kind.columns.clone(),
+            now,
+        }
+    }
+
+    /// The same at another time.
+    pub(crate) fn at(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    /// One object.
+    pub(crate) fn one(&self, object: &Object) -> Value {
+        match self.form {
+            Form::Object => object.to_value(),
+            Form::Metadata => metadata_of(object),
+            Form::Table => self.table(std::iter::once(object), &object.resource_version().to_string(), true),
+        }
+    }
+
+    /// One object of a watch; the columns of a table are told only once.
+    pub(crate) fn next(&self, object: &Object, is_first: bool) -> Value {
+        match self.form {
+            Form::Table => {
+                self.table(std::iter::once(object), &object.resource_version().to_string(), is_first)
+            }
+            _ => self.one(object),
+        }
+    }
+
+    /// A list of objects as of a resourceVersion.
+    pub(crate) fn many(&self, objects: &[Arc<Object>], version: &str) -> Value {
+        let objects = objects.iter().map(AsRef::as_ref);
+        let (kind, api_version, items): (String, &str, Vec<Value>) = match self.form {
+            Form::Table => return self.table(objects, version, true),
+            Form::Metadata => ("PartialObjectMetadataList".into(), META, objects.map(metadata_of).collect()),
+            Form::Object => {
+                (format!("{}List", self.kind), &self.api_version, objects.map(Object::to_value).collect())
+            }
+        };
+        json!({ "kind": kind, "apiVersion": api_version, "metadata": { "resourceVersion": version }, "items": items })
+    }
+
+    /// An object that says only how far a watch has come.
+    pub(crate) fn bookmark(&self, version: u64, ends_initial_events: bool) -> Value {
+        let mut metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
+        if ends_initial_events {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        match self.form {
+            Form::Object => {
+                json!({ "kind": self.kind, "apiVersion": self.api_version, "metadata": metadata })
+            }
+            Form::Metadata => {
+                json!({ "kind": "PartialObjectMetadata", "apiVersion": META, "metadata": metadata })
+            }
+            // A row without cells carries the mark, since a table has no annotations of its own.
+            Form::Table => {
+                let object =
+                    json!({ "kind": "PartialObjectMetadata", "apiVersion": META, "metadata": metadata });
+                let rows =
+                    if ends_initial_events { json!([{ "cells": [], "object": object }]) } else { json!([]) };
+                json!({
+                    "kind": "Table", "apiVersion": META, "columnDefinitions": [],
+                    "metadata": { "resourceVersion": version.to_string() }, "rows": rows,
+                })
+            }
+        }
+    }
+
+    fn table<'o>(
+        &self,
+        objects: impl Iterator<Item = &'o Object>,
+        version: &str,
+        with_columns: bool,
+    ) -> Value {
+        let rows: Vec<Value> = objects.map(|object| self.row(object)).collect();
+        let definitions = if with_columns { table::definitions(&self.columns) } else { Vec::new() };
+        json!({
+            "kind": "Table",
+            "apiVersion": META,
+            "metadata": { "resourceVersion": version },
+            "columnDefinitions": definitions,
+            "rows": rows,
+        })
+    }
+
+    fn row(&self, object: &Object) -> Value {
+        let value = object.to_value();
+        let cells = table::cells(&self.columns, &value, self.now);
+        match self.include {
+            IncludeObject::None => json!({ "cells": cells }),
+            IncludeObject::Metadata => json!({ "cells": cells, "object": metadata_of(object) }),
+            IncludeObject::Object => json!({ "cells": cells, "object": value }),
+        }
+    }
+}
+
+fn metadata_of(object: &Object) -> Value {
+    json!({ "kind": "PartialObjectMetadata", "apiVersion": META, "metadata": object.metadata })
+}

@@ -1,0 +1,157 @@
+//! Every place of the protocol, on one screen.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::{Method, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use hearth_engine::Store;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::accept::Form;
+use crate::failure::Failure;
+use crate::parameters::Parameters;
+use crate::target::{Call, Target};
+use crate::{body, discovery, events, openapi, patch, read, subresource, watch, write};
+
+/// Who asks; sign-in puts it into the request's extensions.
+#[derive(Clone, Debug)]
+pub struct Actor(pub String);
+
+/// What the protocol is spoken over. Clones are the same.
+#[derive(Clone)]
+pub struct Wire {
+    /// The store.
+    pub store: Store,
+    /// The version of the program, such as `0.1.0`.
+    pub version: &'static str,
+    /// Cancelled when the server stops: every watch ends then.
+    pub closing: CancellationToken,
+    pub(crate) documents: Arc<openapi::Documents>,
+}
+
+impl Wire {
+    /// Speaks over a store.
+    pub fn new(store: Store, version: &'static str, closing: CancellationToken) -> Self {
+        let documents = Arc::new(openapi::Documents::of(&store));
+        Self { store, version, closing, documents }
+    }
+}
+
+/// Every place of the protocol. Some clients end a path with `/`, which makes no difference here.
+pub fn router(wire: Wire) -> Router {
+    let places = Router::new()
+        .route("/version", get(discovery::version))
+        .route("/api", get(discovery::core_versions))
+        .route("/api/v1", get(discovery::core_resources))
+        .route("/apis", get(discovery::groups))
+        .route("/apis/{group}", get(discovery::group))
+        .route("/apis/{group}/{version}", get(discovery::resources))
+        .route("/openapi/v2", get(openapi::second))
+        .route("/openapi/v3", get(openapi::index))
+        .route("/openapi/v3/{*path}", get(openapi::document))
+        .route("/api/v1/{*path}", any(in_core))
+        .route("/apis/{group}/{version}/{*path}", any(in_group))
+        .fallback(nowhere)
+        .with_state(wire)
+        .into_service::<axum::body::Body>();
+    Router::new()
+        .fallback_service(places.map_request(without_end_slash).map_err(|never: Infallible| match never {}))
+}
+
+fn without_end_slash(mut request: Request) -> Request {
+    let path = request.uri().path();
+    if path.len() > 1 && path.ends_with('/') {
+        let path = path.trim_end_matches('/');
+        let kept = match request.uri().query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        };
+        if let Ok(uri) = kept.parse::<Uri>() {
+            *request.uri_mut() = uri;
+        }
+    }
+    request
+}
+
+async fn nowhere() -> Failure {
+    Failure::no_such_place()
+}
+
+async fn in_core(State(wire): State<Wire>, Path(path): Path<String>, request: Request) -> Response {
+    answer(&wire, ("", "v1"), &path, request).await
+}
+
+async fn in_group(
+    State(wire): State<Wire>,
+    Path((group, version, path)): Path<(String, String, String)>,
+    request: Request,
+) -> Response {
+    answer(&wire, (&group, &version), &path, request).await
+}
+
+async fn answer(wire: &Wire, place: (&str, &str), path: &str, request: Request) -> Response {
+    let found = if events::is_place(place, path) {
+        events::answer(wire, place, path, request).await
+    } else {
+        resource(wire, place, path, request).await
+    };
+    found.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn resource(
+    wire: &Wire,
+    (group, version): (&str, &str),
+    path: &str,
+    request: Request,
+) -> Result<Response, Failure> {
+    let target = Target::parse(path).ok_or_else(Failure::no_such_place)?;
+    let kind = wire
+        .store
+        .kinds()
+        .find(|kind| kind.group == group && kind.version == version && kind.plural == target.plural)
+        .ok_or_else(Failure::no_such_place)?;
+    target.check_scope(kind)?;
+    let (parts, sent) = request.into_parts();
+    let call = Call {
+        wire,
+        kind,
+        parameters: Parameters::parse(&parts.uri)?,
+        form: Form::wanted(&parts.headers),
+        actor: parts.extensions.get::<Actor>().map_or_else(|| "unknown".to_owned(), |actor| actor.0.clone()),
+        target,
+    };
+    let is_one = call.target.name.is_some();
+    match (&parts.method, call.target.subresource.as_deref()) {
+        (&Method::GET, None) if call.parameters.watch => watch::answer(&call),
+        (&Method::GET, None) if is_one => read::get(&call),
+        (&Method::GET, None) => read::list(&call),
+        (&Method::POST, None) if !is_one => {
+            write::create(&call, body::json(&parts.headers, sent).await?).await
+        }
+        (&Method::PUT, None) if is_one => write::update(&call, body::json(&parts.headers, sent).await?).await,
+        (&Method::PATCH, None) if is_one => patch::answer(&call, &parts.headers, sent).await,
+        (&Method::DELETE, None) if is_one => {
+            write::delete(&call, body::options(&parts.headers, sent).await?).await
+        }
+        (&Method::DELETE, None) => {
+            write::delete_collection(&call, body::options(&parts.headers, sent).await?).await
+        }
+        (method, Some("status")) if is_one && kind.has_status => match *method {
+            Method::GET => read::get(&call),
+            Method::PUT => subresource::update(&call, body::json(&parts.headers, sent).await?).await,
+            Method::PATCH => subresource::patch(&call, &parts.headers, sent).await,
+            _ => Err(not_allowed(method)),
+        },
+        (_, Some(_)) => Err(Failure::no_such_place()),
+        (method, None) => Err(not_allowed(method)),
+    }
+}
+
+fn not_allowed(method: &Method) -> Failure {
+    Failure::not_allowed(format!("{method} is not offered here"))
+}

@@ -1,0 +1,135 @@
+//! What a path names: `[namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]`.
+
+use hearth_engine::{Key, Query, WriteOptions};
+use hearth_meta::{KindInfo, Scope};
+
+use crate::accept::Form;
+use crate::failure::Failure;
+use crate::parameters::Parameters;
+use crate::router::Wire;
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) namespace: Option<String>,
+    pub(crate) plural: String,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+}
+
+/// One request, read.
+pub(crate) struct Call<'a> {
+    pub(crate) wire: &'a Wire,
+    pub(crate) kind: &'a KindInfo,
+    pub(crate) target: Target,
+    pub(crate) parameters: Parameters,
+    pub(crate) form: Form,
+    pub(crate) actor: String,
+}
+
+impl Target {
+    /// Reads a path; `None` where it has no such shape.
+    pub(crate) fn parse(path: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.split('/').collect();
+        if parts.iter().any(|part| part.is_empty()) {
+            return None;
+        }
+        // `namespaces/x` is the namespace itself and `namespaces/x/status` its status; anything longer, or
+        // named otherwise, lies within it.
+        let (namespace, rest) = match parts.as_slice() {
+            ["namespaces", _, "status" | "finalize"] => (None, &parts[..]),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+            _ => (None, &parts[..]),
+        };
+        let (plural, name, subresource) = match rest {
+            [plural] => (plural, None, None),
+            [plural, name] => (plural, Some(name), None),
+            [plural, name, subresource] => (plural, Some(name), Some(subresource)),
+            _ => return None,
+        };
+        let owned = |part: Option<&&str>| part.map(|part| (*part).to_owned());
+        Some(Self {
+            namespace,
+            plural: (*plural).to_owned(),
+            name: owned(name),
+            subresource: owned(subresource),
+        })
+    }
+
+    /// A kind of the whole machine lies in no namespace, and one object of a namespaced kind needs one.
+    pub(crate) fn check_scope(&self, kind: &KindInfo) -> Result<(), Failure> {
+        let fits = match kind.scope {
+            Scope::Cluster => self.namespace.is_none(),
+            Scope::Namespaced => self.namespace.is_some() || self.name.is_none(),
+        };
+        if fits { Ok(()) } else { Err(Failure::no_such_place()) }
+    }
+}
+
+impl Call<'_> {
+    /// The name in the path; empty where it names a collection.
+    pub(crate) fn name(&self) -> &str {
+        self.target.name.as_deref().unwrap_or_default()
+    }
+
+    /// The key of the object the path names.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(self.kind.kind, self.target.namespace.clone().unwrap_or_default(), self.name())
+    }
+
+    /// The objects the path and the selectors ask for.
+    pub(crate) fn query(&self) -> Query {
+        let mut query = Query {
+            kind: self.kind.kind.to_owned(),
+            namespace: self.target.namespace.clone(),
+            labels: self.parameters.labels.clone(),
+            fields: self.parameters.fields.clone(),
+        };
+        if let Some(name) = &self.target.name {
+            let named = hearth_engine::store::Requirement::In("metadata.name".into(), vec![name.clone()]);
+            query.fields.push(named);
+        }
+        query
+    }
+
+    /// How its writes are made.
+    pub(crate) fn write_options(&self) -> WriteOptions {
+        WriteOptions { actor: self.actor.clone(), source: "api".into(), dry_run: self.parameters.dry_run }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    fn shown(path: &str) -> Option<String> {
+        let target = Target::parse(path)?;
+        let or_dash = |part: Option<String>| part.unwrap_or_else(|| "-".into());
+        Some(format!(
+            "{} {} {} {}",
+            or_dash(target.namespace),
+            target.plural,
+            or_dash(target.name),
+            or_dash(target.subresource)
+        ))
+    }
+
+    #[test]
+    fn paths_name_a_collection_an_object_or_a_part_of_one() {
+        for (path, wanted) in [
+            ("things", Some("- things - -")),
+            ("things/a", Some("- things a -")),
+            ("things/a/status", Some("- things a status")),
+            ("namespaces", Some("- namespaces - -")),
+            ("namespaces/home", Some("- namespaces home -")),
+            ("namespaces/home/status", Some("- namespaces home status")),
+            ("namespaces/home/things", Some("home things - -")),
+            ("namespaces/home/things/a", Some("home things a -")),
+            ("namespaces/home/things/a/status", Some("home things a status")),
+            ("namespaces/home/things/a/b/c", None),
+            ("things//a", None),
+        ] {
+            assert_eq!(shown(path).as_deref(), wanted, "{path}");
+        }
+    }
+}

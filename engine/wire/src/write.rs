@@ -1,0 +1,304 @@
+//! Creating, updating and deleting.
+//!
+//! The store admits what is written; here path and body are made to agree, preconditions are checked inside the
+//! write, and what the store and the protocol find wrong is told together.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Json;
+use axum::http::header::WARNING;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hearth_engine::store::{Deletion, Preconditions};
+use hearth_engine::{Object, WriteError, WriteOptions};
+use hearth_meta::Problem;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::metadata;
+use crate::parameters::FieldValidation;
+use crate::projection::Projection;
+use crate::target::Call;
+use crate::unknown_fields;
+
+/// What an update says whose resourceVersion is not the newest.
+pub(crate) const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Makes an object.
+pub(crate) async fn create(call: &Call<'_>, mut value: Value) -> Result<Response, Failure> {
+    metadata::settle_kind(&mut value, call.kind)?;
+    settle_namespace(call, &mut value)?;
+    if value["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
+        return Err(Failure::bad_request(
+            "metadata.resourceVersion must not be set on an object to be created; leave it out",
+        ));
+    }
+    if value["metadata"].is_object() {
+        // Who set which field is for the server to say.
+        value["metadata"]["managedFields"] = Value::Null;
+    }
+    let warnings = drop_unknown(call, &mut value);
+    let problems = metadata::check(&value);
+    let name = named(&value);
+    let store = &call.wire.store;
+    let created = match Object::from_value(value) {
+        Ok(object) if problems.is_empty() => store.create(object, &call.write_options()).await,
+        // What the store finds wrong is told as well.
+        Ok(object) => {
+            let tried = store.create(object, &WriteOptions { dry_run: true, ..call.write_options() }).await;
+            Err(also(problems, tried.err()))
+        }
+        Err(message) if problems.is_empty() => return Err(Failure::bad_request(message)),
+        Err(_) => Err(WriteError::Invalid(problems)),
+    };
+    let created = created.map_err(|error| Failure::of_write(error, call.kind, &name))?;
+    let answer = (StatusCode::CREATED, Json(Projection::of(call).one(&created))).into_response();
+    Ok(warned(answer, &warnings))
+}
+
+/// Replaces an object, but for its status.
+pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response, Failure> {
+    metadata::settle_kind(&mut value, call.kind)?;
+    settle_namespace(call, &mut value)?;
+    settle_name(call, &mut value)?;
+    let version = &value["metadata"]["resourceVersion"];
+    // As upstream: what its own kinds may do without, custom ones may not, so that no update is lost.
+    if version.as_str().unwrap_or_default().is_empty() && !call.kind.group.is_empty() {
+        let problem = Problem::new(
+            "metadata.resourceVersion",
+            "must be specified for an update: the one that was read",
+        );
+        return Err(Failure::invalid(call.kind, call.name(), &[problem]));
+    }
+    let warnings = drop_unknown(call, &mut value);
+    let changed = change(call, move |old| {
+        check_version(&value, old)?;
+        Ok(value.clone())
+    })
+    .await?;
+    Ok(warned(Json(Projection::of(call).one(&changed)).into_response(), &warnings))
+}
+
+/// Deletes an object, or marks it where finalizers hold it.
+pub(crate) async fn delete(call: &Call<'_>, options: Value) -> Result<Response, Failure> {
+    let options = DeleteOptions::read(call, &options)?;
+    let deletion = Deletion { key: call.key(), preconditions: options.preconditions };
+    let write = WriteOptions { dry_run: options.dry_run, ..call.write_options() };
+    let deleted = call.wire.store.delete(deletion, &write).await;
+    let deleted = deleted.map_err(|error| Failure::of_write(error, call.kind, call.name()))?;
+    let held = deleted.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
+    if held {
+        return Ok(Json(deleted.to_value()).into_response());
+    }
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": { "name": deleted.name(), "group": call.kind.group, "kind": call.kind.plural, "uid": deleted.uid() },
+    });
+    Ok(Json(status).into_response())
+}
+
+/// Deletes every object the query asks for, one by one.
+pub(crate) async fn delete_collection(call: &Call<'_>, options: Value) -> Result<Response, Failure> {
+    let options = DeleteOptions::read(call, &options)?;
+    let write = WriteOptions { dry_run: options.dry_run, ..call.write_options() };
+    let listing = call.wire.store.list(&call.query());
+    let mut deleted = Vec::new();
+    for object in &listing.items {
+        let preconditions = Preconditions { uid: Some(object.uid().to_owned()), resource_version: None };
+        match call.wire.store.delete(Deletion { key: object.key(), preconditions }, &write).await {
+            Ok(object) => deleted.push(object),
+            // It went, or was made anew, since the list was taken: not what was asked for.
+            Err(WriteError::NotFound(_)) => {}
+            Err(error) => return Err(Failure::of_write(error, call.kind, object.name())),
+        }
+    }
+    let version = call.wire.store.resource_version().to_string();
+    Ok(Json(Projection::of(call).many(&deleted, &version)).into_response())
+}
+
+/// Changes an object by a pure function of how it stands, and tells everything that is wrong at once.
+pub(crate) async fn change(
+    call: &Call<'_>,
+    build: impl Fn(&Object) -> Result<Value, WriteError> + Send + Sync + 'static,
+) -> Result<Arc<Object>, Failure> {
+    let build = Arc::new(build);
+    let (key, options, first) = (call.key(), call.write_options(), build.clone());
+    let changed = call.wire.store.update(&key, &options, move |old| {
+        let value = settled(first(old)?, old)?;
+        match metadata::check(&value) {
+            problems if problems.is_empty() => to_object(value),
+            problems => Err(WriteError::Invalid(problems)),
+        }
+    });
+    let error = match changed.await {
+        Ok(changed) => return Ok(changed),
+        // Metadata may have kept the store from looking at the rest.
+        Err(WriteError::Invalid(problems)) => {
+            let options = WriteOptions { dry_run: true, ..options };
+            let tried =
+                call.wire.store.update(&key, &options, move |old| to_object(settled(build(old)?, old)?));
+            also(problems, tried.await.err())
+        }
+        Err(error) => error,
+    };
+    Err(Failure::of_write(error, call.kind, call.name()))
+}
+
+/// Refuses a version that is not the one that stands.
+pub(crate) fn check_version(value: &Value, old: &Object) -> Result<(), WriteError> {
+    let version = value["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty());
+    match version {
+        Some(version) if old.metadata.resource_version.as_deref() != Some(version) => {
+            Err(WriteError::Conflict(MODIFIED.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Drops unknown fields where the request says so, and says which.
+pub(crate) fn drop_unknown(call: &Call<'_>, value: &mut Value) -> Vec<String> {
+    if call.parameters.field_validation == FieldValidation::Strict {
+        return Vec::new();
+    }
+    let dropped = unknown_fields::drop_from(value, call.kind);
+    if call.parameters.field_validation == FieldValidation::Warn { dropped } else { Vec::new() }
+}
+
+/// An answer with a warning for every field that was dropped.
+pub(crate) fn warned(mut answer: Response, dropped: &[String]) -> Response {
+    for field in dropped {
+        let text = format!("299 - {:?}", format!("unknown field {field:?}"));
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
+}
+
+/// What an object may not become: another kind, another name, another uid.
+fn settled(mut value: Value, old: &Object) -> Result<Value, WriteError> {
+    let before = [
+        ("apiVersion", Some(old.api_version.as_str())),
+        ("kind", Some(old.kind.as_str())),
+        ("metadata.name", Some(old.name())),
+        ("metadata.namespace", old.metadata.namespace.as_deref()),
+    ];
+    let mut problems = Vec::new();
+    for (field, wanted) in before {
+        let said = field.split('.').try_fold(&value, |value, part| value.get(part)).and_then(Value::as_str);
+        if let Some(said) = said.filter(|said| !said.is_empty() && Some(*said) != wanted) {
+            problems.push(Problem::new(
+                field,
+                format!("is {:?} and cannot become {said:?}", wanted.unwrap_or_default()),
+            ));
+        }
+    }
+    if !problems.is_empty() {
+        return Err(WriteError::Invalid(problems));
+    }
+    if value["metadata"].is_object() {
+        value["metadata"]["managedFields"] =
+            serde_json::to_value(&old.metadata.managed_fields).unwrap_or_default();
+    }
+    Ok(value)
+}
+
+fn to_object(value: Value) -> Result<Object, WriteError> {
+    Object::from_value(value).map_err(|message| WriteError::Invalid(vec![Problem::new("", message)]))
+}
+
+/// The problems found here and what the store found besides.
+fn also(mut problems: Vec<Problem>, error: Option<WriteError>) -> WriteError {
+    if let Some(WriteError::Invalid(more)) = error {
+        let known = problems.clone();
+        problems.extend(more.into_iter().filter(|problem| !known.contains(problem)));
+    }
+    WriteError::Invalid(problems)
+}
+
+fn named(value: &Value) -> String {
+    let metadata = &value["metadata"];
+    metadata["name"].as_str().or(metadata["generateName"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// The namespace comes from the path; a body that says another is refused.
+fn settle_namespace(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
+    let place = call.target.namespace.as_deref();
+    let said = value["metadata"]["namespace"].as_str().filter(|said| !said.is_empty());
+    match (place, said) {
+        (Some(place), Some(said)) if place != said => {
+            let message = format!(
+                "metadata.namespace is {said:?}, and the request went to namespace {place:?}; change one of them"
+            );
+            Err(Failure::bad_request(message))
+        }
+        (Some(place), _) => {
+            if value["metadata"].is_object() {
+                value["metadata"]["namespace"] = place.into();
+            }
+            Ok(())
+        }
+        // A POST to all namespaces names none.
+        (None, _) if call.kind.scope == hearth_meta::Scope::Namespaced => {
+            Err(Failure::bad_request("the request names no namespace; send it to /namespaces/NAMESPACE/..."))
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+fn settle_name(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
+    let said = value["metadata"]["name"].as_str().unwrap_or_default();
+    if !said.is_empty() && said != call.name() {
+        let message = format!(
+            "metadata.name is {said:?}, and the request went to {:?}; change one of them",
+            call.name()
+        );
+        return Err(Failure::bad_request(message));
+    }
+    if value["metadata"].is_object() {
+        value["metadata"]["name"] = call.name().into();
+    }
+    Ok(())
+}
+
+/// What a deletion asks for besides.
+struct DeleteOptions {
+    preconditions: Preconditions,
+    dry_run: bool,
+}
+
+impl DeleteOptions {
+    fn read(call: &Call<'_>, body: &Value) -> Result<Self, Failure> {
+        let asked = body["propagationPolicy"].as_str().or(call.parameters.propagation.as_deref());
+        match asked {
+            None | Some("Background" | "Foreground") => {}
+            Some("Orphan") => {
+                let message = "propagationPolicy Orphan is not offered: what an object made goes with it; use Background";
+                return Err(Failure::invalid(
+                    call.kind,
+                    call.name(),
+                    &[Problem::new("propagationPolicy", message)],
+                ));
+            }
+            Some(other) => {
+                let message = format!("propagationPolicy {other:?} is not one of Background, Foreground");
+                return Err(Failure::bad_request(message));
+            }
+        }
+        let text = |field: &str| body["preconditions"][field].as_str().map(str::to_owned);
+        let dry = body["dryRun"].as_array().is_some_and(|modes| modes.contains(&json!("All")));
+        Ok(Self {
+            preconditions: Preconditions { uid: text("uid"), resource_version: text("resourceVersion") },
+            dry_run: dry || call.parameters.dry_run,
+        })
+    }
+}
+
+/// Warnings that arise inside a write.
+pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
+
+/// Takes out the warnings that arose.
+pub(crate) fn take(warnings: &Warnings) -> Vec<String> {
+    std::mem::take(&mut warnings.lock().unwrap_or_else(PoisonError::into_inner))
+}
