@@ -25,7 +25,7 @@ const EMPTY_STEMS: &[&str] = &[
 /// Endings of type names that say nothing. `Service` is not among them: in an
 /// app of several services it is the plain noun.
 const EMPTY_ENDINGS: &[&str] =
-    &["Base", "Common", "Handler", "Helper", "Helpers", "Impl", "Manager", "Processor", "Util", "Utils"];
+    &["Common", "Handler", "Helper", "Helpers", "Impl", "Manager", "Processor", "Util", "Utils"];
 
 /// Verbs that say nothing, as the first word of a function's name.
 const EMPTY_VERBS: &[&str] = &["do_", "handle_", "perform_", "process_"];
