@@ -188,7 +188,8 @@ pub(super) async fn the_exit_code_is_told(scene: &Scene<'_>) {
     scene.run(&wanted).await;
     let facts = scene.facts_when(&wanted.name, "it has ended", |facts| facts.state.status == "exited").await;
     assert_eq!((facts.state.exit_code, facts.state.running, facts.state.restarts), (3, false, 0));
-    assert!(facts.state.started_at <= facts.state.finished_at);
+    // Not which came first: an engine may note the end of a short life before its start.
+    assert!(facts.state.started_at.is_some() && facts.state.finished_at.is_some());
 }
 
 pub(super) async fn one_that_failed_is_started_again_where_asked(scene: &Scene<'_>) {
