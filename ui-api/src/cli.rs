@@ -1,0 +1,154 @@
+//! The command line: `hearth VERB KIND/NAME`.
+//!
+//! Every verb is a file of its own and uses the same API as everyone. Data goes to standard output, everything
+//! said beside it to standard error; how a verb ended is its exit code (`exit`).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+pub mod exit;
+pub mod output;
+mod kubeconfig;
+mod client;
+mod resource;
+mod duration;
+mod manifest;
+mod caret;
+mod table;
+mod yaml;
+mod jsonpath;
+mod progress;
+mod apply;
+mod get;
+mod wait;
+mod delete;
+
+use client::Client;
+use exit::{Exit, Failure, Outcome};
+use output::{Colour, Output};
+
+/// Keeps a home server true to what its people declared.
+#[derive(Debug, Parser)]
+#[command(name = "hearth", version, arg_required_else_help = true, after_help = Exit::help())]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every verb takes.
+#[derive(Debug, Args)]
+struct Globals {
+    /// How to reach the server [default: $HEARTH_KUBECONFIG, else /var/lib/hearth/admin.kubeconfig].
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
+    kubeconfig: Option<PathBuf>,
+    /// Which context of the kubeconfig file.
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    context: Option<String>,
+    /// In which namespace [default: that of the context, else household].
+    #[arg(short, long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    namespace: Option<String>,
+    /// When to colour.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "auto|always|never",
+        help_heading = "Everywhere"
+    )]
+    color: Colour,
+    /// Say nothing beside the data but errors.
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    quiet: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(crate::serve::ServeOptions),
+    Apply(apply::Apply),
+    Get(get::Get),
+    Wait(wait::Wait),
+    Delete(delete::Delete),
+}
+
+/// Carries out a command line on the terminal or pipe this program was started with.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that nobody reads any more is no failure.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+        }
+    };
+    let cli = match cli {
+        // A server has a runtime of its own, and no server to ask.
+        Cli { command: Command::Serve(options), .. } => return crate::serve::run(options),
+        cli => cli,
+    };
+    let out = Output::standard(cli.globals.color, cli.globals.quiet);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let exit = match runtime {
+        Ok(runtime) => runtime.block_on(interruptible(cli, &out)),
+        Err(error) => tell(&Failure::new(Exit::Bug, format!("no runtime could be started: {error}")), &out),
+    };
+    exit.into()
+}
+
+/// Carries out a command line with its output kept, as tests do.
+pub async fn run_kept(args: impl IntoIterator<Item = OsString>, out: &Output) -> Exit {
+    match Cli::try_parse_from(args) {
+        Ok(cli) => finish(cli, out).await,
+        Err(error) => {
+            out.say(&error.to_string());
+            Exit::Usage
+        }
+    }
+}
+
+async fn interruptible(cli: Cli, out: &Output) -> Exit {
+    tokio::select! {
+        exit = finish(cli, out) => exit,
+        _ = tokio::signal::ctrl_c() => {
+            out.say("interrupted; what was asked for goes on, see `hearth get all`");
+            Exit::Interrupted
+        }
+    }
+}
+
+async fn finish(cli: Cli, out: &Output) -> Exit {
+    match Box::pin(dispatch(cli, out)).await {
+        Ok(exit) => exit,
+        // Whoever read the data has gone, and wants to hear no more.
+        Err(_) if out.is_closed() => Exit::Done,
+        Err(failure) => tell(&failure, out),
+    }
+}
+
+async fn dispatch(cli: Cli, out: &Output) -> Outcome {
+    let Globals { kubeconfig, context, namespace, .. } = &cli.globals;
+    let client = Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref()).await?;
+    match cli.command {
+        Command::Serve(_) => Err(Failure::new(Exit::Usage, "a server is started by the program alone")),
+        Command::Apply(args) => apply::run(args, &client, out).await,
+        Command::Get(args) => get::run(args, &client, out).await,
+        Command::Wait(args) => wait::run(args, &client, out).await,
+        Command::Delete(args) => delete::run(args, &client, out).await,
+    }
+}
+
+fn tell(failure: &Failure, out: &Output) -> Exit {
+    failure.shown.iter().for_each(|line| out.say(line));
+    out.say(&format!("{}: {}", output::paint(output::Tone::Bad, "error"), failure.message));
+    if !failure.next.is_empty() {
+        out.say(&format!("  {}", failure.next));
+    }
+    failure.exit
+}

@@ -1,0 +1,266 @@
+//! `hearth apply`: make what the files declare so, all of it or nothing.
+//!
+//! Every object is checked here, then tried on the server without being kept, and only when all of them pass is
+//! anything written. An object that exists gets the spec of the file, and its labels and annotations beside those
+//! that others have set. Nothing that somebody else wrote in between is overwritten.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use hearth_meta::Problem;
+use http::Method;
+use serde_json::Value;
+
+use super::client::{Client, JSON, Refusal, Trouble};
+use super::duration;
+use super::exit::{Exit, Failure, Outcome};
+use super::manifest::{Manifest, Manifests};
+use super::output::{Output, Tone, paint};
+use super::resource::{Target, collection};
+use super::wait::{self, Goal};
+
+/// How often a write is tried again when only the status has changed in between.
+const TRIES: usize = 10;
+
+/// Make what files declare so: create what is missing, change what differs.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hearth apply -f photos.yaml --wait\n  hearth apply -f home/ --dry-run\n  cat app.yaml | hearth apply -f -"
+)]
+pub(super) struct Apply {
+    /// A file, a folder of .yaml and .json files, or - for standard input; may be given several times.
+    #[arg(short, long = "filename", required = true, value_name = "FILE")]
+    file: Vec<PathBuf>,
+    /// Wait until everything is Ready; ends early when something Failed or needs you.
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait at most.
+    #[arg(long, default_value = "5m", value_parser = duration::parse)]
+    timeout: Duration,
+    /// Check everything, on the server too, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What became of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It was not there.
+    Created,
+    /// It was there and differed.
+    Changed,
+    /// It was there just so.
+    Unchanged,
+}
+
+/// Carries out `hearth apply`.
+///
+/// # Errors
+/// Anything wrong with the files, on the spot or by the server's rules; a conflict; no server.
+pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
+    let manifests = Manifests::read(&args.file, client.namespace(), true)?;
+    rehearse(&manifests, client).await?;
+    let mut applied = Vec::new();
+    for manifest in &manifests.items {
+        match put(manifest, client, args.dry_run).await {
+            Ok((effect, object)) => {
+                out.line(&report(manifest, effect, args.dry_run));
+                warn(&object, out);
+                applied.push(manifest.target.clone());
+            }
+            Err(failure) => {
+                if !applied.is_empty() {
+                    let names: Vec<String> = applied.iter().map(Target::to_string).collect();
+                    out.say(&format!("stopped here; applied before: {}", names.join(", ")));
+                }
+                return Err(failure);
+            }
+        }
+    }
+    applied.retain(|target| target.kind.has_status);
+    if args.wait && !args.dry_run {
+        return wait::for_all(
+            client,
+            out,
+            &applied,
+            &Goal::Verdict(hearth_meta::Verdict::Ready),
+            args.timeout,
+        )
+        .await;
+    }
+    Ok(Exit::Done)
+}
+
+/// Tries every object on the server without keeping it, so that nothing is applied of a set with a bad one.
+async fn rehearse(manifests: &Manifests, client: &Client) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    let new_namespaces: Vec<&str> = manifests
+        .items
+        .iter()
+        .filter(|m| m.target.kind.kind == "Namespace")
+        .map(|m| m.target.name.as_str())
+        .collect();
+    for manifest in &manifests.items {
+        let lives_in_a_new_one =
+            manifest.target.namespace.as_deref().is_some_and(|namespace| new_namespaces.contains(&namespace));
+        match attempt(manifest, client, true).await {
+            Ok(_) => {}
+            // Its namespace is made by this very set, a moment before it.
+            Err(Trouble::Refused(_)) if lives_in_a_new_one => {}
+            Err(Trouble::Refused(refusal)) if !refusal.problems.is_empty() => {
+                problems.extend(refusal.problems.into_iter().map(|problem| manifest.locate(problem)));
+            }
+            Err(Trouble::Refused(refusal)) if refusal.code == 400 || refusal.code == 422 => {
+                problems.push(manifest.locate(Problem::new("metadata.name", refusal.message)));
+            }
+            Err(trouble) => return Err(trouble.into()),
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(manifests.rejected(problems, "nothing was changed")) }
+}
+
+/// Writes one object, trying again where only something else than its spec has changed in between.
+async fn put(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Effect, Value), Failure> {
+    let mut generation = None;
+    for _ in 0..TRIES {
+        let before = client.find(&manifest.target).await?;
+        let now = before.as_ref().map(|object| object["metadata"]["generation"].clone());
+        if *generation.get_or_insert_with(|| now.clone()) != now {
+            break;
+        }
+        match write(manifest, before, client, dry_run).await {
+            Err(Trouble::Refused(Refusal { code: 409, .. })) => {}
+            written => return Ok(written?),
+        }
+    }
+    let message = format!("{} was changed by somebody else at the same moment", manifest.target);
+    Err(Failure::new(Exit::Conflict, message).next("look at it with `hearth diff -f`, then apply again"))
+}
+
+async fn attempt(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Effect, Value), Trouble> {
+    let before = client.find(&manifest.target).await?;
+    write(manifest, before, client, dry_run).await
+}
+
+/// What the server would make of a manifest, beside how it stands.
+///
+/// # Errors
+/// See [`Trouble`].
+pub(super) async fn preview(manifest: &Manifest, client: &Client) -> Result<(Option<Value>, Value), Trouble> {
+    let before = client.find(&manifest.target).await?;
+    let (_, after) = write(manifest, before.clone(), client, true).await?;
+    Ok((before, after))
+}
+
+async fn write(
+    manifest: &Manifest,
+    before: Option<Value>,
+    client: &Client,
+    dry_run: bool,
+) -> Result<(Effect, Value), Trouble> {
+    let target = &manifest.target;
+    let query = if dry_run {
+        "?fieldManager=hearth&fieldValidation=Strict&dryRun=All"
+    } else {
+        "?fieldManager=hearth&fieldValidation=Strict"
+    };
+    let Some(before) = before else {
+        let path = format!("{}{query}", collection(&target.kind, target.namespace.as_deref()));
+        let made = client.send(Method::POST, &path, JSON, &manifest.value).await?;
+        return Ok((Effect::Created, made));
+    };
+    let wanted = merged(&before, &manifest.value);
+    let after = client.send(Method::PUT, &format!("{}{query}", target.path()), JSON, &wanted).await?;
+    let effect = if same(&before, &after) { Effect::Unchanged } else { Effect::Changed };
+    Ok((effect, after))
+}
+
+/// The object as it stands, with everything but metadata and status as the file says, and its labels and
+/// annotations added.
+fn merged(before: &Value, file: &Value) -> Value {
+    let mut wanted = before.clone();
+    let (Some(into), Some(from)) = (wanted.as_object_mut(), file.as_object()) else { return file.clone() };
+    into.retain(|field, _| ["apiVersion", "kind", "metadata", "status"].contains(&field.as_str()));
+    for (field, value) in from.iter().filter(|(field, _)| !["metadata", "status"].contains(&field.as_str())) {
+        into.insert(field.clone(), value.clone());
+    }
+    for field in ["labels", "annotations"] {
+        for (name, value) in file["metadata"][field].as_object().into_iter().flatten() {
+            wanted["metadata"][field][name] = value.clone();
+        }
+    }
+    wanted
+}
+
+/// Whether nothing was changed. A write that changes nothing leaves the resourceVersion; one that is only tried
+/// does not raise it either, so the contents are compared too.
+fn same(before: &Value, after: &Value) -> bool {
+    let stripped = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.retain(|field, _| {
+                !["resourceVersion", "generation", "managedFields"].contains(&field.as_str())
+            });
+        }
+        object
+    };
+    before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+        && stripped(before) == stripped(after)
+}
+
+fn report(manifest: &Manifest, effect: Effect, dry_run: bool) -> String {
+    let (tone, word) = match effect {
+        Effect::Created => (Tone::Good, "created"),
+        Effect::Changed => (Tone::Moving, "changed"),
+        Effect::Unchanged => (Tone::Faint, "unchanged"),
+    };
+    let note = if dry_run { " (tried only; nothing was changed)" } else { "" };
+    format!("{} {}{note}", manifest.target, paint(tone, word))
+}
+
+/// What the server says of an object it took.
+fn warn(object: &Value, out: &Output) {
+    for warning in object["status"]["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        out.note(&format!("  note: {warning}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{merged, same};
+
+    #[test]
+    fn the_file_decides_the_spec_and_adds_to_labels() {
+        let before = json!({
+            "apiVersion": "hearth.dev/v1", "kind": "App",
+            "metadata": { "name": "a", "resourceVersion": "7", "labels": { "x": "1", "y": "1" }, "finalizers": ["f"] },
+            "spec": { "slug": "a", "state": "Stopped" }, "status": { "summary": "Ready" },
+        });
+        let file = json!({
+            "apiVersion": "hearth.dev/v1", "kind": "App",
+            "metadata": { "name": "a", "labels": { "y": "2" }, "annotations": { "n": "m" } },
+            "spec": { "slug": "a" }, "status": { "summary": "Failed" },
+        });
+        let wanted = merged(&before, &file);
+        assert_eq!(wanted["spec"], json!({ "slug": "a" }));
+        assert_eq!(wanted["status"], before["status"]);
+        assert_eq!(wanted["metadata"]["labels"], json!({ "x": "1", "y": "2" }));
+        assert_eq!(wanted["metadata"]["annotations"], json!({ "n": "m" }));
+        assert_eq!(
+            (&wanted["metadata"]["resourceVersion"], &wanted["metadata"]["finalizers"]),
+            (&json!("7"), &json!(["f"]))
+        );
+    }
+
+    #[test]
+    fn a_change_of_status_alone_is_no_change() {
+        let at = |summary: &str| json!({ "metadata": { "resourceVersion": "7" }, "spec": {}, "status": { "summary": summary } });
+        assert!(same(&at("Ready"), &at("Failed")));
+    }
+}

@@ -1,0 +1,313 @@
+//! The connection to the server: requests in, JSON out, and refusals as they were worded there.
+
+use std::error::Error;
+use std::path::Path;
+
+use bytes::Bytes;
+use hearth_meta::Problem;
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::exit::{Exit, Failure};
+use super::kubeconfig;
+use super::resource::Target;
+
+/// Asks for objects as they are.
+pub(super) const JSON: &str = "application/json";
+/// Asks for a table as the server lays it out.
+pub(super) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+/// A change as the fields that become different; null removes one.
+pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// The namespace of a household, where none is said.
+const HOUSEHOLD: &str = "household";
+
+/// A server, and who asks it for what.
+#[derive(Clone)]
+pub(super) struct Client {
+    http: kube::Client,
+    address: String,
+    namespace: String,
+}
+
+/// Why the server did not do what was asked.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It does not answer.
+    Unreachable {
+        /// Where it was looked for.
+        address: String,
+        /// What the system says.
+        why: String,
+    },
+    /// It answered no.
+    Refused(Refusal),
+}
+
+/// A refusal as the server words it.
+#[derive(Debug, Default)]
+pub(super) struct Refusal {
+    /// The HTTP status code.
+    pub(super) code: u16,
+    /// One sentence.
+    pub(super) message: String,
+    /// What is wrong field by field.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Client {
+    /// Reads the kubeconfig; nothing is sent yet.
+    ///
+    /// # Errors
+    /// A kubeconfig that is missing or cannot be used.
+    pub(super) async fn open(
+        file: Option<&Path>,
+        context: Option<&str>,
+        namespace: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let path = kubeconfig::find(file);
+        let config = kubeconfig::load(&path, context).await?;
+        let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let in_file = match config.default_namespace.as_str() {
+            // What stands for "none is named" in kubeconfig files; a home has no namespace of that name.
+            "default" | "" => HOUSEHOLD,
+            named => named,
+        };
+        let namespace = namespace.unwrap_or(in_file).to_owned();
+        let http = kube::Client::try_from(config).map_err(|error| {
+            Failure::new(
+                Exit::Usage,
+                format!("the kubeconfig file {} cannot be used: {error}", path.display()),
+            )
+        })?;
+        Ok(Self { http, address, namespace })
+    }
+
+    /// The namespace asked for, or the one that is used where none is named.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Reads JSON.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+        self.read(path, JSON).await
+    }
+
+    /// Reads JSON of the form asked for.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(super) async fn read(&self, path: &str, accept: &str) -> Result<Value, Trouble> {
+        let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
+        self.answer(request).await
+    }
+
+    /// Reads one object; `None` where there is none.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(super) async fn find(&self, target: &Target) -> Result<Option<Value>, Trouble> {
+        match self.get(&target.path()).await {
+            Ok(object) => Ok(Some(object)),
+            Err(Trouble::Refused(refusal)) if refusal.code == 404 => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Sends a body of this type.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: &Value,
+    ) -> Result<Value, Trouble> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, content)
+            .body(Body::from(body.to_string().into_bytes()));
+        self.answer(request).await
+    }
+
+    /// Changes fields of an object.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(super) async fn patch(&self, target: &Target, change: &Value) -> Result<Value, Trouble> {
+        let path = format!("{}?fieldManager=hearth", target.path());
+        self.send(Method::PATCH, &path, MERGE_PATCH, change).await
+    }
+
+    /// Opens an answer that comes line by line, such as a watch or a log.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(super) async fn lines(&self, path: &str, accept: &str) -> Result<Lines, Trouble> {
+        let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
+        let response = self.exchange(request).await?;
+        if response.status().is_success() {
+            return Ok(Lines { body: response.into_body(), kept: Vec::new(), address: self.address.clone() });
+        }
+        Err(self.refusal(response).await)
+    }
+
+    async fn answer(&self, request: http::Result<Request<Body>>) -> Result<Value, Trouble> {
+        let response = self.exchange(request).await?;
+        if !response.status().is_success() {
+            return Err(self.refusal(response).await);
+        }
+        let bytes = self.collected(response).await?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let message = format!("the server's answer is not JSON: {error}");
+            Trouble::Refused(Refusal { code: 500, message, ..Refusal::default() })
+        })
+    }
+
+    async fn exchange(&self, request: http::Result<Request<Body>>) -> Result<Response<Body>, Trouble> {
+        let request = request.map_err(|error| self.unreachable(&error))?;
+        self.http.send(request).await.map_err(|error| self.unreachable(&error))
+    }
+
+    async fn collected(&self, response: Response<Body>) -> Result<Bytes, Trouble> {
+        let collected = response.into_body().collect().await.map_err(|error| self.unreachable(&error))?;
+        Ok(collected.to_bytes())
+    }
+
+    async fn refusal(&self, response: Response<Body>) -> Trouble {
+        let code = response.status().as_u16();
+        let bytes = match self.collected(response).await {
+            Ok(bytes) => bytes,
+            Err(trouble) => return trouble,
+        };
+        let status: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| json!({}));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let message = match text(&status["message"]) {
+            empty if empty.is_empty() => String::from_utf8_lossy(&bytes).trim().to_owned(),
+            message => message,
+        };
+        let causes = status["details"]["causes"].as_array().into_iter().flatten();
+        let problems =
+            causes.map(|cause| Problem::new(text(&cause["field"]), text(&cause["message"]))).collect();
+        Trouble::Refused(Refusal { code, message, problems })
+    }
+
+    fn unreachable(&self, error: &dyn Error) -> Trouble {
+        Trouble::Unreachable { address: self.address.clone(), why: root_cause(error) }
+    }
+}
+
+/// The innermost error says what happened; those around it only that something did.
+fn root_cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+impl Trouble {
+    /// Whether there is no such object.
+    pub(super) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == 404)
+    }
+
+    /// Whether the server could not be reached.
+    pub(super) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Unreachable { address, why } => {
+                Self::new(Exit::Unreachable, format!("no server answers at {address}: {why}"))
+                    .next("start it with `hearth serve`, or name another one with --kubeconfig FILE")
+            }
+            Trouble::Refused(refusal) => refusal.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let exit = match refusal.code {
+            401 | 403 => Exit::NotAllowed,
+            404 => Exit::NotFound,
+            409 => Exit::Conflict,
+            429 | 503 => Exit::Unreachable,
+            400..=499 => Exit::Rejected,
+            _ => Exit::Bug,
+        };
+        let listed = refusal.problems.iter().map(|problem| format!("  {problem}")).collect();
+        let failure = Self::new(exit, refusal.message);
+        match exit {
+            Exit::NotAllowed if refusal.code == 401 => failure.next(
+                "the token in the kubeconfig file is not one of this server; read its admin.kubeconfig again",
+            ),
+            // The message of a refusal lists its problems in one line; several are easier to read one a line.
+            _ if refusal.problems.len() > 1 => {
+                Self { message: "the server refuses this".into(), ..failure }.after(listed)
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// An answer that comes line by line.
+pub(super) struct Lines {
+    body: Body,
+    kept: Vec<u8>,
+    address: String,
+}
+
+impl Lines {
+    /// The next line without its end; `None` once the server has ended the answer.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub(super) async fn next(&mut self) -> Result<Option<String>, Trouble> {
+        loop {
+            if let Some(end) = self.kept.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.kept.drain(..=end).collect();
+                return Ok(Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()));
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => self.kept.extend(frame.into_data().unwrap_or_default()),
+                Some(Err(error)) => {
+                    return Err(Trouble::Unreachable {
+                        address: self.address.clone(),
+                        why: root_cause(&error),
+                    });
+                }
+                None if self.kept.is_empty() => return Ok(None),
+                None => {
+                    return Ok(Some(String::from_utf8_lossy(&std::mem::take(&mut self.kept)).into_owned()));
+                }
+            }
+        }
+    }
+
+    /// The next event of a watch; lines that are none are passed over.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub(super) async fn next_event(&mut self) -> Result<Option<Value>, Trouble> {
+        while let Some(line) = self.next().await? {
+            if let Ok(event) = serde_json::from_str(&line) {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,64 @@
+//! Where the server is and how to sign in: the kubeconfig file, and how it is found.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use super::exit::{Exit, Failure};
+
+/// The variable that names a kubeconfig file where `--kubeconfig` does not.
+pub(super) const VARIABLE: &str = "HEARTH_KUBECONFIG";
+
+/// The admin file of the default data directory.
+pub(super) const ADMIN_FILE: &str = "/var/lib/hearth/admin.kubeconfig";
+
+/// A server on the same machine or in the same home answers at once, or not at all.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The file to read: the one given, else that of the variable, else the admin file.
+pub(super) fn find(given: Option<&Path>) -> PathBuf {
+    let named = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    given.map(Path::to_path_buf).or_else(named).unwrap_or_else(|| ADMIN_FILE.into())
+}
+
+/// Reads a kubeconfig file.
+///
+/// # Errors
+/// A missing, unreadable or misshapen file, in one sentence that says what to do.
+pub(super) async fn load(path: &Path, context: Option<&str>) -> Result<kube::Config, Failure> {
+    let shown = path.display();
+    match std::fs::metadata(path).map_err(|error| error.kind()) {
+        Err(std::io::ErrorKind::NotFound) => {
+            let message = format!("there is no kubeconfig file {shown}");
+            let next = format!(
+                "`hearth serve` writes admin.kubeconfig into its data directory; name it with --kubeconfig FILE or {VARIABLE}"
+            );
+            return Err(Failure::new(Exit::Unreachable, message).next(next));
+        }
+        Err(std::io::ErrorKind::PermissionDenied) => return Err(not_readable(path)),
+        _ => {}
+    }
+    if std::fs::File::open(path).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+        return Err(not_readable(path));
+    }
+    let bad = |error: &dyn std::fmt::Display| {
+        Failure::new(Exit::Usage, format!("the kubeconfig file {shown} cannot be used: {error}"))
+            .next("write it anew by starting `hearth serve`, or name another with --kubeconfig FILE")
+    };
+    let file = Kubeconfig::read_from(path).map_err(|error| bad(&error))?;
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let mut config =
+        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    // A followed log or a watch of a quiet home is silent for hours.
+    config.read_timeout = None;
+    // The server is in the home; a proxy for the internet does not lead there.
+    config.proxy_url = None;
+    Ok(config)
+}
+
+fn not_readable(path: &Path) -> Failure {
+    Failure::new(Exit::NotAllowed, format!("you may not read the kubeconfig file {}", path.display()))
+        .next("use sudo, or name a file of your own with --kubeconfig FILE")
+}

@@ -1,0 +1,291 @@
+//! The one place that writes: data to standard output, everything said beside it to standard error.
+//!
+//! Text is written with colours everywhere; a stream that should have none loses them here. Colour is off for
+//! `NO_COLOR`, `TERM=dumb` and anything but a terminal, and on for `--color always` and `CLICOLOR_FORCE`.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use clap::ValueEnum;
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Even into a pipe.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// What a piece of text is, which decides its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// It is well.
+    Good,
+    /// It moves, or waits.
+    Moving,
+    /// It is wrong.
+    Bad,
+    /// It matters less than what stands beside it.
+    Faint,
+    /// It names something.
+    Strong,
+    /// One of several speakers, told apart by number.
+    Voice(usize),
+}
+
+impl Tone {
+    fn code(self) -> u8 {
+        match self {
+            Self::Good => 32,
+            Self::Moving => 33,
+            Self::Bad => 31,
+            Self::Faint => 2,
+            Self::Strong => 1,
+            Self::Voice(number) => [36, 35, 34, 33, 32, 96][number % 6],
+        }
+    }
+}
+
+/// Puts text into a colour.
+pub fn paint(tone: Tone, text: &str) -> String {
+    format!("\x1b[{}m{text}\x1b[0m", tone.code())
+}
+
+/// The text without colours.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("\x1b[") {
+        plain.push_str(&rest[..start]);
+        let after = &rest[start + 2..];
+        rest = after.find(|c: char| c.is_ascii_alphabetic()).map_or("", |end| &after[end + 1..]);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// How many columns the text takes.
+pub fn width_of(text: &str) -> usize {
+    plain(text).chars().count()
+}
+
+/// Where a command writes. Clones write to the same place.
+#[derive(Clone)]
+pub struct Output {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    out: Mutex<Box<dyn Write + Send>>,
+    err: Mutex<Box<dyn Write + Send>>,
+    out_is_coloured: bool,
+    err_is_coloured: bool,
+    ascii: bool,
+    width: Option<usize>,
+    live: bool,
+    quiet: bool,
+    closed: AtomicBool,
+}
+
+impl Output {
+    /// The terminal or pipe this program was started with.
+    pub fn standard(colour: Colour, quiet: bool) -> Self {
+        let (out, err) = (std::io::stdout(), std::io::stderr());
+        let (out_is_terminal, err_is_terminal) = (out.is_terminal(), err.is_terminal());
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+        let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+        let wants = |is_terminal: bool| match colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto if set("NO_COLOR") => false,
+            Colour::Auto => set("CLICOLOR_FORCE") || (is_terminal && !dumb),
+        };
+        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Self::new(Inner {
+            out_is_coloured: wants(out_is_terminal),
+            err_is_coloured: wants(err_is_terminal),
+            out: Mutex::new(Box::new(out)),
+            err: Mutex::new(Box::new(err)),
+            ascii: !speaks_utf8(),
+            width: width.filter(|_| out_is_terminal),
+            live: out_is_terminal && err_is_terminal && !dumb,
+            quiet,
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// An output that is kept in memory, as if for a terminal of this width (or for a pipe).
+    pub fn kept(width: Option<usize>) -> (Self, Kept) {
+        let kept = Kept::default();
+        let output = Self::new(Inner {
+            out: Mutex::new(Box::new(kept.out.clone())),
+            err: Mutex::new(Box::new(kept.err.clone())),
+            out_is_coloured: false,
+            err_is_coloured: false,
+            ascii: false,
+            width,
+            live: false,
+            quiet: false,
+            closed: AtomicBool::new(false),
+        });
+        (output, kept)
+    }
+
+    fn new(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Writes a line of data.
+    pub fn line(&self, text: &str) {
+        self.data(&format!("{text}\n"));
+    }
+
+    /// Writes data as it is.
+    pub fn data(&self, text: &str) {
+        let text = if self.inner.out_is_coloured { text.to_owned() } else { plain(text) };
+        let mut out = hold(&self.inner.out);
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            // Whoever read this has gone away, as `head` does; those who would go on ask `is_closed`.
+            self.inner.closed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Says something beside the data, unless `--quiet`.
+    pub fn note(&self, text: &str) {
+        if !self.inner.quiet {
+            self.say(text);
+        }
+    }
+
+    /// Says something that must not be missed.
+    pub fn say(&self, text: &str) {
+        let text = if self.inner.err_is_coloured { text.to_owned() } else { plain(text) };
+        let mut err = hold(&self.inner.err);
+        // Nobody is left to be told that telling failed.
+        let _ = writeln!(err, "{text}").and_then(|()| err.flush());
+    }
+
+    /// Whether lines may be drawn anew in place.
+    pub fn is_live(&self) -> bool {
+        self.inner.live
+    }
+
+    /// Whether nobody reads the data any more.
+    pub fn is_closed(&self) -> bool {
+        self.inner.closed.load(Ordering::Relaxed)
+    }
+
+    /// The columns there are; `None` where there is no limit.
+    pub fn width(&self) -> Option<usize> {
+        self.inner.width
+    }
+
+    /// A sign, or what stands for it where only ASCII is understood.
+    pub fn sign(&self, sign: &'static str) -> &'static str {
+        if !self.inner.ascii {
+            return sign;
+        }
+        match sign {
+            "✓" => "+",
+            "✗" => "x",
+            "●" => "*",
+            "…" => "...",
+            "→" => "->",
+            "←" => "<-",
+            "└─ " => "`- ",
+            "├─ " => "|- ",
+            "│  " => "|  ",
+            other => other,
+        }
+    }
+
+    /// A verdict with its sign and colour; other words are left as they are.
+    pub fn verdict(&self, word: &str) -> String {
+        let (sign, tone) = match word {
+            "Ready" => ("✓", Tone::Good),
+            "Progressing" | "Removing" => ("●", Tone::Moving),
+            "Waiting" | "Paused" => ("●", Tone::Moving),
+            "NeedsYou" | "Degraded" | "Failed" => ("✗", Tone::Bad),
+            _ => return word.to_owned(),
+        };
+        paint(tone, &format!("{} {word}", self.sign(sign)))
+    }
+}
+
+fn hold<T: ?Sized>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn speaks_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_uppercase();
+        locale.contains("UTF-8") || locale.contains("UTF8")
+    })
+}
+
+/// What was written to an [`Output::kept`].
+#[derive(Clone, Default)]
+pub struct Kept {
+    out: Sink,
+    err: Sink,
+}
+
+impl Kept {
+    /// What went to standard output.
+    pub fn out(&self) -> String {
+        self.out.text()
+    }
+
+    /// What went to standard error.
+    pub fn err(&self) -> String {
+        self.err.text()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&hold(&self.0)).into_owned()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        hold(&self.0).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Output, Tone, paint, plain, width_of};
+
+    #[test]
+    fn colours_are_no_part_of_the_text() {
+        let text = format!("a {} c", paint(Tone::Bad, "béd"));
+        assert_eq!(plain(&text), "a béd c");
+        assert_eq!(width_of(&text), 7);
+    }
+
+    #[test]
+    fn data_and_remarks_stay_apart() {
+        let (output, kept) = Output::kept(None);
+        output.line(&output.verdict("Ready"));
+        output.note("one thing");
+        assert_eq!((kept.out().as_str(), kept.err().as_str()), ("✓ Ready\n", "one thing\n"));
+    }
+}

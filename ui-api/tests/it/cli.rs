@@ -1,0 +1,35 @@
+//! The command line against a real server: the protocol over a real store, asked as a person would ask it.
+
+mod home;
+mod declare;
+
+use hearth::cli::exit::Exit;
+use home::Home;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_kubeconfig_says_what_to_do() {
+    let home = Home::start().await;
+    let said = home.run_with("/nowhere/admin.kubeconfig", &["get", "apps"]).await;
+    assert_eq!(said.exit, Exit::Unreachable);
+    assert!(said.err.contains("there is no kubeconfig file /nowhere/admin.kubeconfig"), "{}", said.err);
+    assert!(said.err.contains("--kubeconfig FILE or HEARTH_KUBECONFIG"), "{}", said.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_named() {
+    let home = Home::start().await;
+    let lost = home.kubeconfig_for("http://127.0.0.1:9");
+    let said = home.run_with(&lost, &["get", "apps"]).await;
+    assert_eq!(said.exit, Exit::Unreachable);
+    assert!(said.err.starts_with("error: no server answers at http://127.0.0.1:9: "), "{}", said.err);
+    assert!(said.err.contains("hearth serve"), "{}", said.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_verb_or_kind_suggests_the_nearest() {
+    let home = Home::start().await;
+    let said = home.run(&["get", "aps"]).await;
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("did you mean"), "{}", said.err);
+    assert_eq!(home.run(&["gett", "apps"]).await.exit, Exit::Usage);
+}

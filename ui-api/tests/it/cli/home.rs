@@ -1,0 +1,168 @@
+//! A home for tests: a real store and the real protocol over it, without controllers, so that each test decides
+//! what is seen.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hearth::cli::exit::Exit;
+use hearth::cli::output::Output;
+use hearth_engine::clock::SystemClock;
+use hearth_engine::store::{EventKind, EventNote, OpenOptions, WriteOptions};
+use hearth_engine::{Key, Object, Store};
+use hearth_meta::ObjectRef;
+use hearth_wire::{Wire, router};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// What a command said, and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub exit: Exit,
+    pub out: String,
+    pub err: String,
+}
+
+/// A running home.
+pub struct Home {
+    pub store: Store,
+    pub folder: TempDir,
+    kubeconfig: String,
+}
+
+impl Home {
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = OpenOptions {
+            data_dir: folder.path().join("data"),
+            kinds: hearth_kinds::all(&hearth_kinds::Settings::default()),
+            clock: Arc::new(SystemClock::start()),
+        };
+        let store = Store::open(options).await.unwrap();
+        for name in ["household", "system"] {
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+            store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
+        }
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let wire = Wire::new(store.clone(), "0.0.0", CancellationToken::new());
+        tokio::spawn(async move { axum::serve(listener, router(wire)).await });
+        let mut home = Self { store, folder, kubeconfig: String::new() };
+        home.kubeconfig = home.kubeconfig_for(&address);
+        home
+    }
+
+    /// A kubeconfig file for an address.
+    pub fn kubeconfig_for(&self, address: &str) -> String {
+        let file = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "home",
+            "clusters": [{ "name": "home", "cluster": { "server": address } }],
+            "users": [{ "name": "admin", "user": {} }],
+            "contexts": [{ "name": "home", "context": { "cluster": "home", "user": "admin" } }],
+        });
+        self.file(&format!("{}.kubeconfig", address.replace(['/', ':'], "_")), &file.to_string())
+    }
+
+    /// Writes a file into the home's folder and returns its path.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// Runs a command as if into a pipe.
+    pub async fn run(&self, words: &[&str]) -> Said {
+        self.run_with(&self.kubeconfig, words).await
+    }
+
+    pub async fn run_with(&self, kubeconfig: &str, words: &[&str]) -> Said {
+        self.run_at(None, kubeconfig, words).await
+    }
+
+    /// Runs a command as if on a terminal of this width.
+    pub async fn run_wide(&self, width: usize, words: &[&str]) -> Said {
+        self.run_at(Some(width), &self.kubeconfig, words).await
+    }
+
+    async fn run_at(&self, width: Option<usize>, kubeconfig: &str, words: &[&str]) -> Said {
+        let (out, kept) = Output::kept(width);
+        let first = ["hearth", "--kubeconfig", kubeconfig];
+        let args = first.iter().chain(words).map(OsString::from);
+        let exit = hearth::cli::run_kept(args, &out).await;
+        let folder = format!("{}/", self.folder.path().display());
+        Said { exit, out: kept.out().replace(&folder, ""), err: kept.err().replace(&folder, "") }
+    }
+
+    /// Makes an object as a controller would.
+    pub async fn make(&self, object: Value) -> Value {
+        let object = Object::from_value(object).unwrap();
+        self.store.create(object, &WriteOptions::controller("app")).await.unwrap().to_value()
+    }
+
+    /// Makes an app in the household.
+    pub async fn app(&self, name: &str) -> Value {
+        self.make(json!({
+            "apiVersion": "hearth.dev/v1", "kind": "App", "metadata": { "name": name, "namespace": "household" },
+            "spec": { "compose": "services: { web: { image: x } }" },
+        }))
+        .await
+    }
+
+    /// Writes a status as a controller would, for the newest generation.
+    pub async fn see(&self, kind: &str, name: &str, mut status: Value) {
+        let key = Key::new(kind, "household", name);
+        let object = self.store.get(&key).unwrap();
+        status["observedGeneration"] = object.metadata.generation.into();
+        self.store.update_status(&key, object.uid(), status).await.unwrap();
+    }
+
+    /// Does the same a little later, while a command runs.
+    pub fn see_later(&self, after: Duration, kind: &'static str, name: &'static str, status: Value) {
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            let key = Key::new(kind, "household", name);
+            loop {
+                if let Some(object) = store.get(&key) {
+                    let mut status = status;
+                    status["observedGeneration"] = object.metadata.generation.into();
+                    store.update_status(&key, object.uid(), status).await.unwrap();
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+    }
+
+    /// Drops an object's finalizers as its controller would once everything is taken down.
+    pub fn take_down_later(&self, kind: &'static str, name: &'static str) {
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            let key = Key::new(kind, "household", name);
+            loop {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                let Some(object) = store.get(&key).filter(|object| object.is_going()) else { continue };
+                for finalizer in object.metadata.finalizers.iter().flatten() {
+                    store.drop_finalizer(&key, object.uid(), finalizer).await.unwrap();
+                }
+                return;
+            }
+        });
+    }
+
+    /// Notes an event about an app.
+    pub async fn note(&self, name: &str, kind: EventKind, reason: &str, message: &str) {
+        let about = ObjectRef::namespaced("App", "household", name);
+        let object = self.store.get(&Key::new("App", "household", name)).unwrap();
+        let note = EventNote {
+            about,
+            uid: object.uid().to_owned(),
+            kind,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            reporter: "controller/app".to_owned(),
+        };
+        self.store.note(note).await;
+    }
+}
