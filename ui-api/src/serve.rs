@@ -1,0 +1,178 @@
+//! `hearth serve`: opens the store, starts the API and the controllers, and stops them in order.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use hearth_engine::{Object, OpenOptions, Store, SystemClock, WriteError, WriteOptions};
+use hearth_kinds::Settings;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::Config;
+use crate::server::{Server, ServerOptions};
+
+pub mod wiring;
+
+/// Serves a home until it is told to stop.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ServeOptions {
+    /// A file of settings, by the names of these flags [default: /etc/hearth/hearth.toml].
+    #[arg(long, env = "HEARTH_CONFIG", hide_env_values = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where everything is kept [default: /var/lib/hearth].
+    #[arg(long, env = "HEARTH_DATA_DIR", hide_env_values = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Where the API listens [default: 127.0.0.1:8420].
+    #[arg(long, env = "HEARTH_LISTEN", hide_env_values = true, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// Docker's address [default: unix:///var/run/docker.sock].
+    #[arg(long, env = "HEARTH_DOCKER", hide_env_values = true, value_name = "ADDRESS")]
+    pub docker: Option<String>,
+    /// The port apps are reached at [default: 80].
+    #[arg(long, env = "HEARTH_EDGE_HTTP_PORT", hide_env_values = true, value_name = "PORT")]
+    pub edge_http_port: Option<u16>,
+    /// The port apps are reached at over TLS [default: 443].
+    #[arg(long, env = "HEARTH_EDGE_HTTPS_PORT", hide_env_values = true, value_name = "PORT")]
+    pub edge_https_port: Option<u16>,
+    /// Caddy's image, where it is not the built-in choice.
+    #[arg(long, env = "HEARTH_CADDY_IMAGE", hide_env_values = true, value_name = "REFERENCE")]
+    pub caddy_image: Option<String>,
+    /// Where the subnets of networks are taken from [default: 10.89.0.0/16].
+    #[arg(long, env = "HEARTH_NETWORK_POOL", hide_env_values = true, value_name = "SUBNET")]
+    pub network_pool: Option<String>,
+    /// What names in Docker begin with [default: hearth].
+    #[arg(long, env = "HEARTH_NAME_PREFIX", hide_env_values = true, value_name = "NAME")]
+    pub name_prefix: Option<String>,
+    /// Work on a pretend machine: nothing real is touched.
+    #[arg(long, env = "HEARTH_PRETEND", hide_env_values = true, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub pretend: Option<bool>,
+    /// Which log lines are written, such as info or hearth_engine=debug [default: info].
+    #[arg(long, env = "HEARTH_LOG", hide_env_values = true, value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+/// Runs `hearth serve` to its end.
+pub fn run(options: ServeOptions) -> ExitCode {
+    let config = match Config::settle(options) {
+        Ok(config) => config,
+        Err(problems) => {
+            problems.iter().for_each(|problem| say(&format!("error: {problem}")));
+            return ExitCode::from(2);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let ended = runtime.context("starting the runtime").and_then(|runtime| runtime.block_on(serve(config)));
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves until SIGTERM or SIGINT.
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&config.log).with_context(|| {
+        format!("log: {:?} is not understood; write info, or hearth_engine=debug", config.log)
+    })?;
+    let logging = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    if let Err(error) = logging {
+        tracing::debug!(error = %error, "logging was set up before");
+    }
+    // Heard from here on, so that a signal during the start is not lost.
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let running = Running::start(&config).await?;
+    tracing::info!(address = %running.server.address(), data_dir = %config.data_dir.display(), "serving");
+    announce(&running)?;
+    tokio::select! {
+        _ = terminated.recv() => {}
+        _ = interrupted.recv() => {}
+    }
+    tracing::info!("stopping");
+    running.stop().await;
+    Ok(())
+}
+
+/// A whole home, running.
+pub struct Running {
+    /// The API.
+    pub server: Server,
+    /// The store behind it.
+    pub store: Store,
+    controllers: wiring::Controllers,
+}
+
+impl Running {
+    /// Opens the store, starts the controllers and the API. When it returns, requests are accepted.
+    ///
+    /// # Errors
+    /// Where the store, the machine's parts or the address cannot be had.
+    pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        let store = open_store(config).await?;
+        let hands = wiring::machine(config, &store)?;
+        let controllers = wiring::start_controllers(&store, hands, config).await?;
+        let options = ServerOptions {
+            store: store.clone(),
+            data_dir: config.data_dir.clone(),
+            listen: config.listen,
+            containers: controllers.containers(),
+            engine: controllers.engine(),
+        };
+        match Server::start(options).await {
+            Ok(server) => Ok(Self { server, store, controllers }),
+            Err(error) => {
+                controllers.stop().await;
+                store.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Stops the API, then the controllers, then the store: nobody is answered by what is half gone.
+    pub async fn stop(self) {
+        self.server.stop().await;
+        self.controllers.stop().await;
+        self.store.close().await;
+    }
+}
+
+/// Opens the store and makes the namespaces every home has.
+///
+/// # Errors
+/// Where the store cannot be opened or written.
+pub async fn open_store(config: &Config) -> anyhow::Result<Store> {
+    let kinds = hearth_kinds::all(&Settings { network_pool: config.network_pool });
+    let clock = Arc::new(SystemClock::start());
+    let options = OpenOptions { data_dir: config.data_dir.clone(), kinds, clock };
+    let store =
+        Store::open(options).await.with_context(|| format!("opening {}", config.data_dir.display()))?;
+    for name in [hearth_kinds::HOUSEHOLD, hearth_kinds::SYSTEM] {
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let namespace = Object::from_value(namespace).map_err(anyhow::Error::msg)?;
+        let write = WriteOptions { actor: "hearth".into(), source: "start".into(), dry_run: false };
+        match store.create(namespace, &write).await {
+            Ok(_) | Err(WriteError::AlreadyExists(_)) => {}
+            Err(error) => return Err(error).with_context(|| format!("making the namespace {name}")),
+        }
+    }
+    Ok(store)
+}
+
+/// One line for whoever waits for the start; the rest is for people.
+fn announce(running: &Running) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ready").and_then(|()| out.flush()).context("saying that it is ready")?;
+    say(&format!("https://{}", running.server.address()));
+    say(&format!("export HEARTH_KUBECONFIG={}", running.server.kubeconfig().display()));
+    Ok(())
+}
+
+fn say(line: &str) {
+    // Whoever does not listen any more misses nothing that is not in the log.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,120 @@
+//! How the server stands this moment: for supervisors, for Prometheus, for support.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use hearth_engine::diagnostics::Diagnostics;
+use serde_json::{Value, json};
+
+use super::VERSION;
+use super::routes::Places;
+
+/// Whether the program runs. It checks nothing.
+pub(super) async fn alive() -> &'static str {
+    "ok"
+}
+
+/// Whether it takes requests: it does from the moment it accepts until it stops.
+pub(super) async fn ready(State(places): State<Places>) -> Response {
+    if places.wire.closing.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
+    }
+    "ok".into_response()
+}
+
+/// How every controller stands.
+pub(super) async fn controllers(State(places): State<Places>) -> Json<Value> {
+    Json(json!({ "controllers": diagnostics(&places) }))
+}
+
+fn diagnostics(places: &Places) -> Vec<Diagnostics> {
+    places.engine.as_ref().map(|engine| engine.diagnostics()).unwrap_or_default()
+}
+
+/// Everything that is counted, as Prometheus reads it.
+pub(super) async fn metrics(State(places): State<Places>) -> Response {
+    let mut text = String::new();
+    family(
+        &mut text,
+        "hearth_build_info",
+        "gauge",
+        "The version that runs",
+        &[(format!("version=\"{VERSION}\""), 1)],
+    );
+    let version = places.store.resource_version();
+    family(
+        &mut text,
+        "hearth_store_resource_version",
+        "counter",
+        "Changes ever made in the store",
+        &[(String::new(), version)],
+    );
+    let epoch = places.store.epoch().unsigned_abs();
+    family(
+        &mut text,
+        "hearth_store_epoch",
+        "counter",
+        "Processes that ever opened the store",
+        &[(String::new(), epoch)],
+    );
+    family(&mut text, "hearth_objects", "gauge", "Objects by kind", &by_kind(&places));
+    let verdicts = by_verdict(&places);
+    family(&mut text, "hearth_objects_by_summary", "gauge", "Objects by kind and verdict", &verdicts);
+    controller_families(&mut text, &diagnostics(&places));
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+fn by_kind(places: &Places) -> Vec<(String, u64)> {
+    let mut counts: BTreeMap<String, u64> =
+        places.store.kinds().map(|kind| (kind.kind.to_owned(), 0)).collect();
+    for object in places.store.all() {
+        *counts.entry(object.kind.clone()).or_default() += 1;
+    }
+    counts.into_iter().map(|(kind, count)| (format!("kind=\"{kind}\""), count)).collect()
+}
+
+fn by_verdict(places: &Places) -> Vec<(String, u64)> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for object in places.store.all() {
+        if let Some(summary) = object.status()["summary"].as_str() {
+            *counts.entry(format!("kind=\"{}\",summary=\"{summary}\"", object.kind)).or_default() += 1;
+        }
+    }
+    counts.into_iter().collect()
+}
+
+/// One number of each controller.
+type Counted = (&'static str, &'static str, &'static str, fn(&Diagnostics) -> u64);
+
+const COUNTED: [Counted; 8] = [
+    ("hearth_controller_turns_total", "counter", "Turns taken", |d| d.turns),
+    ("hearth_controller_steps_total", "counter", "Steps carried out", |d| d.steps),
+    ("hearth_controller_failures_total", "counter", "Steps that failed", |d| d.failures),
+    ("hearth_controller_blind_total", "counter", "Looks that could not tell", |d| d.blind),
+    ("hearth_controller_waiting", "gauge", "Keys that wait", |d| d.waiting as u64),
+    ("hearth_controller_busy", "gauge", "Keys being worked on", |d| d.busy as u64),
+    ("hearth_controller_failing", "gauge", "Keys whose last try failed", |d| d.failing as u64),
+    ("hearth_controller_orphans", "gauge", "Things of ours without an object", |d| d.orphans as u64),
+];
+
+fn controller_families(text: &mut String, diagnostics: &[Diagnostics]) {
+    for (name, kind, help, read) in COUNTED.iter().filter(|_| !diagnostics.is_empty()) {
+        let samples: Vec<(String, u64)> =
+            diagnostics.iter().map(|one| (format!("controller=\"{}\"", one.controller), read(one))).collect();
+        family(text, name, kind, help, &samples);
+    }
+}
+
+fn family(text: &mut String, name: &str, kind: &str, help: &str, samples: &[(String, u64)]) {
+    // Writing into a text cannot fail.
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in samples {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let _ = writeln!(text, "{name}{labels} {value}");
+    }
+}

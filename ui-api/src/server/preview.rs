@@ -1,0 +1,137 @@
+//! What would change if an object were applied: a dry run, and the fields in which its result differs.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::State;
+use hearth_engine::{Key, Object, WriteError, WriteOptions};
+use hearth_meta::difference::SECRET;
+use hearth_meta::{FieldDiff, KindInfo, Problem, Scope};
+use hearth_wire::Failure;
+use serde_json::{Map, Value, json};
+
+use super::routes::Places;
+
+/// The parts of an object that people write.
+const WRITTEN: [&str; 4] = ["spec", "data", "metadata.labels", "metadata.annotations"];
+
+/// Answers `{exists, differences}`; what is wrong with the object is told as in a write.
+pub(super) async fn answer(
+    State(places): State<Places>,
+    Json(sent): Json<Value>,
+) -> Result<Json<Value>, Failure> {
+    let kind = kind_of(&places, &sent)?;
+    let object = Object::from_value(sent).map_err(Failure::bad_request)?;
+    let key = key_of(kind, &object)?;
+    let old = places.store.get(&key);
+    let options = WriteOptions { actor: "admin".into(), source: "api".into(), dry_run: true };
+    let tried = match &old {
+        None => places.store.create(object, &options).await,
+        Some(_) => places.store.update(&key, &options, move |old| Ok(applied(old, object))).await,
+    };
+    let new = match tried {
+        Ok(new) => new,
+        Err(WriteError::Invalid(problems)) => return Err(Failure::invalid(kind, &key.name, &problems)),
+        Err(error) => return Err(Failure::internal(error.to_string())),
+    };
+    let before = old.as_ref().map_or(Value::Null, |old| old.to_value());
+    let differences = differences(&before, &new.to_value(), kind.is_secret);
+    Ok(Json(json!({ "exists": old.is_some(), "differences": differences })))
+}
+
+fn kind_of<'a>(places: &'a Places, sent: &Value) -> Result<&'a KindInfo, Failure> {
+    let said = |field: &str| sent[field].as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (said("apiVersion"), said("kind"));
+    let found = places.store.kind(&kind).filter(|known| known.api_version() == api_version);
+    found.ok_or_else(|| {
+        Failure::bad_request(format!("{kind:?} of {api_version:?} is not a kind of this server"))
+    })
+}
+
+fn key_of(kind: &KindInfo, object: &Object) -> Result<Key, Failure> {
+    let mut problems = Vec::new();
+    if object.name().is_empty() {
+        problems.push(Problem::new("metadata.name", "is required"));
+    }
+    let namespace = object.metadata.namespace.clone().unwrap_or_default();
+    if kind.scope == Scope::Namespaced && namespace.is_empty() {
+        problems.push(Problem::new("metadata.namespace", "is required"));
+    }
+    if problems.is_empty() { Ok(object.key()) } else { Err(Failure::invalid(kind, object.name(), &problems)) }
+}
+
+/// What applying makes of an object: its parts are replaced; labels and annotations of others are kept.
+fn applied(old: &Object, wanted: Object) -> Object {
+    let mut new = Object::clone(old);
+    new.metadata.labels.get_or_insert_default().extend(wanted.metadata.labels.unwrap_or_default());
+    new.metadata.annotations.get_or_insert_default().extend(wanted.metadata.annotations.unwrap_or_default());
+    let status = new.body.remove("status");
+    new.body = wanted.body;
+    new.body.remove("status");
+    new.body.extend(status.map(|status| ("status".to_owned(), status)));
+    new
+}
+
+fn differences(old: &Value, new: &Value, is_secret: bool) -> Vec<FieldDiff> {
+    let part =
+        |value: &Value, path: &str| path.split('.').fold(value.clone(), |value, name| value[name].clone());
+    let mut found = Vec::new();
+    for path in WRITTEN {
+        compare(&part(old, path), &part(new, path), path, &mut found);
+    }
+    if is_secret {
+        for difference in found.iter_mut().filter(|difference| difference.field.starts_with("data")) {
+            difference.wanted = difference.wanted.take().map(|_| SECRET.to_owned());
+            difference.seen = difference.seen.take().map(|_| SECRET.to_owned());
+        }
+    }
+    found
+}
+
+fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {
+    let empty = Map::new();
+    let maps = match (old, new) {
+        _ if old == new => return,
+        (Value::Object(old), Value::Object(new)) => (old, new),
+        (Value::Null, Value::Object(new)) => (&empty, new),
+        (Value::Object(old), Value::Null) => (old, &empty),
+        _ => return found.push(FieldDiff::new(path, shown(new), shown(old))),
+    };
+    let names: BTreeSet<&String> = maps.0.keys().chain(maps.1.keys()).collect();
+    for name in names {
+        let field = |fields: &Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
+        // Names with dots in them, as labels have, are put in brackets.
+        let path = if name.contains('.') { format!("{path}[{name}]") } else { format!("{path}.{name}") };
+        compare(&field(maps.0), &field(maps.1), &path, found);
+    }
+}
+
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::differences;
+
+    #[test]
+    fn differences_are_told_leaf_by_leaf_and_secrets_not_at_all() {
+        let old = json!({"spec": {"slug": "a", "state": "Running"}, "metadata": {"labels": {"a.b/c": "x"}}});
+        let new = json!({"spec": {"slug": "b", "state": "Running"}, "metadata": {"labels": {"a.b/c": "y"}}});
+        let found: Vec<String> = differences(&old, &new, false).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["spec.slug: seen a, wanted b", "metadata.labels[a.b/c]: seen x, wanted y"]);
+        let secret =
+            differences(&json!({"data": {"k": "b2xk"}}), &json!({"data": {"k": "bmV3", "l": "bmV3"}}), true);
+        let found: Vec<String> = secret.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            ["data.k: seen (secret), wanted (secret)", "data.l: seen (absent), wanted (secret)"]
+        );
+    }
+}

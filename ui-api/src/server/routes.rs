@@ -1,0 +1,50 @@
+//! Every place of the server, on one screen. What is a resource is the protocol's; the rest is here, with the
+//! reason why no resource would do.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use hearth_capabilities::Containers;
+use hearth_engine::{Engine, Store};
+use hearth_wire::Wire;
+
+use super::credential::Credential;
+use super::{history, live, logs, preview, sign_in};
+
+/// What the places need. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Places {
+    pub(super) wire: Wire,
+    pub(super) store: Store,
+    pub(super) containers: Option<Arc<dyn Containers>>,
+    pub(super) engine: Option<Engine>,
+}
+
+/// Open to everyone: whether the server lives, and its version.
+pub(super) const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
+
+/// All places, behind sign-in.
+pub(super) fn router(places: Places, credential: Credential) -> Router {
+    let protocol = hearth_wire::router(places.wire.clone());
+    Router::new()
+        // For supervisors, which know no objects. `/healthz` checks nothing on purpose: a restart mends no disk.
+        .route("/healthz", get(live::alive))
+        .route("/livez", get(live::alive))
+        .route("/readyz", get(live::ready))
+        // For Prometheus, which reads its own form.
+        .route("/metrics", get(live::metrics))
+        // Streams of lines that nobody keeps.
+        .route("/hearth/v1/namespaces/{namespace}/containers/{name}/logs", get(logs::answer))
+        // The audit log only grows, so it is no object that could be changed.
+        .route("/hearth/v1/history/{plural}/{name}", get(history::of_machine))
+        .route("/hearth/v1/history/{plural}/{namespace}/{name}", get(history::of_namespace))
+        // A question about an object that may never be stored.
+        .route("/hearth/v1/diff", post(preview::answer))
+        // How the controllers stand this very moment.
+        .route("/hearth/v1/controllers", get(live::controllers))
+        .with_state(places)
+        .fallback_service(protocol)
+        .layer(from_fn_with_state(credential, sign_in::check))
+}
