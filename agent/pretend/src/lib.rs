@@ -1,1 +1,28 @@
+//! A pretend machine: an honest, small simulation of all that Hearth reaches through its hands.
+//!
+//! One [`Machine`] is a container engine with its registry, a reverse proxy and a disk. It keeps state, takes its time
+//! on the clock it is given, tells events as Docker does, and fails where it is told to. Tests drive it with
+//! [`faults`] and with what a person does by [`hand`]; `hearth serve --pretend` runs on it.
+//!
+//! The same contract suites hold for it and for the real hands. Behaviour that a comment calls *seen* was looked up
+//! on a real Docker 20.10 or Caddy 2.11.
+//!
+//! It is deterministic: no randomness, no time but the clock's, everything in order of name.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod machine;
+pub mod faults;
+pub mod hand;
+mod state;
+mod containers;
+mod networks;
+mod images;
+mod events;
+mod proxy;
+mod volumes;
+mod saved;
+
+pub use faults::{Backend, Latency, Op};
+pub use hand::{Behaviour, Reply};
+pub use machine::Machine;
