@@ -1,6 +1,6 @@
 //! `Image`: a container image that should be on this machine.
 
-use hearth_meta::{CommonStatus, HasCommon, Problem};
+use hearth_meta::{CommonStatus, HasCommon, Problem, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ pub struct ImageStatus {
     /// Whether it is on this machine.
     #[serde(default)]
     pub present: bool,
+    /// When Hearth pulled it; absent where it was here before, and then it is never removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulled_at: Option<Time>,
     /// How many Containers use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<i64>,

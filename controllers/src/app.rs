@@ -1,0 +1,116 @@
+//! *Makes true*: the objects an app consists of are exactly those its compose file says, and no others.
+//!
+//! *Looks at*: its source (compose file or package), its files in the instance's folder, its children in the store.
+//! *Owns*: Images, one Network, Volumes, Containers, one Route, Revisions; and the files of its instance.
+//! *Woken by*: its own objects, its children, its Images.
+//! *Never*: touches the container engine; takes down what runs before everything that replaces it is here; deletes
+//! data, unless it is deleted itself with `dataPolicy: Delete`; keeps progress in memory.
+//! *When it cannot*: `Refused` with every problem of the compose file; otherwise what its children say, the worst
+//! first.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use hearth_capabilities::Volumes;
+use hearth_engine::Store;
+use hearth_engine::controller::{
+    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, StepError, Triggers, Wanted,
+};
+use hearth_engine::{Key, Object};
+use hearth_kinds::App;
+use hearth_meta::labels;
+
+mod observe;
+mod render;
+mod service;
+mod children;
+mod plan;
+mod act;
+mod status;
+
+pub use observe::AppSeen;
+pub use plan::AppStep;
+
+/// How many apps may install or update at once, from their first container until they settle (AL-59).
+pub const INSTALL_SLOTS: usize = 3;
+
+/// Composes apps.
+pub struct AppController {
+    store: Store,
+    volumes: Arc<dyn Volumes>,
+}
+
+impl AppController {
+    /// A controller with these hands.
+    pub fn new(store: Store, volumes: Arc<dyn Volumes>) -> Self {
+        Self { store, volumes }
+    }
+}
+
+#[async_trait]
+impl Controller for AppController {
+    type Kind = App;
+    type Facts = AppSeen;
+    type Step = AppStep;
+
+    const NAME: &'static str = "app";
+
+    fn triggers(&self) -> Triggers {
+        Triggers {
+            owned: vec!["Container", "Network", "Volume", "Route", "Revision"],
+            referenced: vec![("Image", app_of_image)],
+        }
+    }
+
+    async fn survey(&self) -> Result<Vec<Found>, Blind> {
+        // An app is nothing but its children, which are surveyed themselves.
+        Ok(Vec::new())
+    }
+
+    async fn observe(&self, wanted: &[Wanted<App>]) -> Result<AppSeen, Blind> {
+        match wanted.first() {
+            Some(wanted) => self.look(wanted).await,
+            None => Err(Blind("no app was asked for".into())),
+        }
+    }
+
+    fn diff(&self, wanted: &Wanted<App>, facts: &AppSeen) -> Seen {
+        plan::seen(wanted, facts)
+    }
+
+    fn plan(&self, wanted: &[Wanted<App>], facts: &AppSeen) -> Plan<AppStep> {
+        wanted.first().map_or_else(Plan::nothing, |wanted| plan::plan(wanted, facts))
+    }
+
+    async fn act(&self, step: &AppStep, wanted: &[Wanted<App>], _cx: &Act) -> Result<(), StepError> {
+        match wanted.first() {
+            Some(wanted) => self.carry_out(step, wanted).await,
+            None => Ok(()),
+        }
+    }
+
+    fn status(&self, wanted: &Wanted<App>, seen: Result<&AppSeen, &Blind>, outcome: &Outcome<AppStep>) -> Report<App> {
+        status::report(wanted, seen, outcome)
+    }
+}
+
+fn app_of_image(image: &Object, store: &Store) -> Vec<Key> {
+    let owner = image.metadata.labels.as_ref().and_then(|labels| labels.get(labels::OWNER_UID));
+    owner.and_then(|uid| store.by_uid(uid)).map(|app| app.key()).into_iter().collect()
+}
+
+/// A DNS label as near to `text` as can be, at most `longest` long: another one for another text.
+pub fn dns_label(text: &str, longest: usize) -> String {
+    let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+    let label: String = text.to_ascii_lowercase().chars().map(plain).collect();
+    let label = label.trim_matches('-');
+    if label == text && label.len() <= longest {
+        return label.to_owned();
+    }
+    let hash = hearth_engine::controller::spec_hash(&text);
+    let kept: String = label.chars().take(longest - 7).collect();
+    format!("{}-{}", kept.trim_matches('-'), &hash[..6]).trim_start_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Carries out one step on the store or on the instance's files.
+
+use hearth_engine::controller::{StepError, Wanted};
+use hearth_engine::store::{Deletion, Preconditions};
+use hearth_engine::{Key, Object, WriteError, WriteOptions};
+use hearth_kinds::App;
+use hearth_meta::Reason;
+
+use super::{AppController, AppStep};
+use crate::fault::failed;
+
+impl AppController {
+    pub(super) async fn carry_out(&self, step: &AppStep, wanted: &Wanted<App>) -> Result<(), StepError> {
+        match step {
+            AppStep::SaveFiles => {
+                let files = self.look(wanted).await.map_err(|blind| StepError::new(Reason::CannotSee, blind.0))?.files;
+                self.volumes.save_files(wanted.uid(), &files).await.map_err(failed)
+            }
+            AppStep::RemoveFiles => self.volumes.remove_files(wanted.uid()).await.map_err(failed),
+            AppStep::Apply(child) => self.apply(child, wanted).await,
+            AppStep::Delete { kind, name, uid } => {
+                let namespace = if kind == "Image" { "" } else { wanted.namespace() };
+                let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
+                let deletion = Deletion { key: Key::new(kind, namespace, name), preconditions };
+                match self.store.delete(deletion, &WriteOptions::controller("app")).await {
+                    // Gone, or made anew by somebody: not the one that should go.
+                    Ok(_) | Err(WriteError::NotFound(_) | WriteError::Conflict(_)) => Ok(()),
+                    Err(error) => Err(refused(error)),
+                }
+            }
+        }
+    }
+
+    async fn apply(&self, child: &Object, wanted: &Wanted<App>) -> Result<(), StepError> {
+        let options = WriteOptions::controller("app");
+        let key = child.key();
+        let Some(existing) = self.store.get(&key) else {
+            return self.store.create(child.clone(), &options).await.map(|_| ()).map_err(refused);
+        };
+        let owner = existing.metadata.labels.as_ref().and_then(|labels| labels.get(hearth_meta::labels::OWNER_UID));
+        if owner.map(String::as_str) != Some(wanted.uid()) {
+            return Err(StepError::new(Reason::Taken, format!("{key} exists and belongs to something else")));
+        }
+        let child = child.clone();
+        let change = move |old: &Object| {
+            let mut new = old.clone();
+            new.metadata.labels = child.metadata.labels.clone();
+            if let Some(spec) = child.body.get("spec") {
+                new.body.insert("spec".into(), spec.clone());
+            }
+            Ok(new)
+        };
+        self.store.update(&key, &options, change).await.map(|_| ()).map_err(refused)
+    }
+}
+
+fn refused(error: WriteError) -> StepError {
+    let reason = match &error {
+        WriteError::Invalid(_) => Reason::Refused,
+        _ => Reason::StepFailed,
+    };
+    StepError::new(reason, error.to_string())
+}

@@ -1,0 +1,225 @@
+//! What is seen of a container and of everything it hangs on. Secrets leave here only as keyed hashes.
+
+use std::collections::BTreeMap;
+
+use hearth_capabilities::containers::{ContainerFacts, Health, ImageDefaults};
+use hearth_capabilities::images::ImageFacts;
+use hearth_capabilities::volumes::LeafState;
+use hearth_engine::controller::{Blind, Wanted};
+use hearth_engine::{Key, Object, Store};
+use hearth_kinds::container::{DependencyCondition, EnvVar};
+use hearth_kinds::shared::SecretKeyRef;
+use hearth_kinds::{Container, Image, Volume};
+use hearth_meta::{ObjectRef, Verdict};
+
+use super::ContainerController;
+use crate::fault::blind;
+use crate::naming::{Ownership, ownership};
+use crate::volume::leaf;
+
+/// Everything a decision about one container needs.
+#[derive(Debug)]
+pub struct ContainerSeen {
+    /// The container of its name, with every secret in its environment replaced by its keyed hash.
+    pub(super) container: Option<ContainerFacts>,
+    /// Whose that one is.
+    pub(super) ownership: Ownership,
+    /// The pinned image on this machine, and the name people know it by.
+    pub(super) image: Option<ImageFacts>,
+    /// The reference that people know the image by.
+    pub(super) image_reference: String,
+    /// What the image itself says; known only from a container that was made of it.
+    pub(super) image_defaults: Option<ImageDefaults>,
+    /// What each variable should be, by name: a text, or a keyed hash of a secret.
+    pub(super) env: BTreeMap<String, Result<EnvValue, String>>,
+    /// Each mounted Volume, by name: where its folder is, or why nothing may be started on it.
+    pub(super) volumes: BTreeMap<String, Result<String, String>>,
+    /// Each network, by the Network's name.
+    pub(super) networks: BTreeMap<String, NetworkSeen>,
+    /// What each dependency lacks; met ones are left out.
+    pub(super) unmet: Vec<Unmet>,
+}
+
+/// What a variable should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum EnvValue {
+    Plain(String),
+    /// A keyed hash.
+    Secret(String),
+}
+
+/// What the store says of a Network the container should be on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NetworkSeen {
+    /// Its name in the engine.
+    pub(super) engine_name: String,
+    /// Its id in the engine; absent while it is not there.
+    pub(super) id: Option<String>,
+}
+
+/// A dependency that does not hold yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unmet {
+    pub(super) container: String,
+    pub(super) condition: DependencyCondition,
+}
+
+impl ContainerController {
+    pub(super) async fn look(&self, wanted: &Wanted<Container>) -> Result<ContainerSeen, Blind> {
+        let spec = &wanted.object.spec;
+        let mut container = self.hands.containers.inspect(&self.engine_name(wanted)).await.map_err(blind)?;
+        let env = spec.env.iter().map(|env| (env.name.clone(), self.env_wanted(wanted, env))).collect();
+        if let Some(container) = &mut container {
+            self.hide_secrets(&env, container);
+        }
+        let whose = container.as_ref().map_or(Ownership::Foreign, |container| {
+            ownership(&container.labels, wanted.uid(), self.store.lineage())
+        });
+        let (image, image_reference) = self.image(&spec.image.image, &spec.image.digest).await?;
+        let mut volumes = BTreeMap::new();
+        for mount in &spec.mounts {
+            volumes.insert(mount.volume.clone(), self.volume(wanted, &mount.volume).await?);
+        }
+        Ok(ContainerSeen {
+            ownership: whose,
+            image_defaults: container.as_ref().map(|container| container.image.clone()),
+            image,
+            image_reference,
+            env,
+            volumes,
+            networks: spec.networks.iter().map(|link| (link.name.clone(), self.network(wanted, &link.name))).collect(),
+            unmet: unmet(&self.store, wanted),
+            container,
+        })
+    }
+
+    /// The image the pin means on this machine.
+    async fn image(&self, name: &str, digest: &str) -> Result<(Option<ImageFacts>, String), Blind> {
+        let object = self.store.get(&Key::new("Image", "", name));
+        let image = object.and_then(|object| object.typed::<Image>().ok());
+        let reference = image.map(|image| image.spec.reference).unwrap_or_default();
+        let facts = match self.hands.images.inspect(&pinned(&reference, digest)).await.map_err(blind)? {
+            Some(facts) => Some(facts),
+            // An image that was never pushed has no digest of its own; its id names it.
+            None => self.hands.images.inspect(digest).await.map_err(blind)?,
+        };
+        Ok((facts, reference))
+    }
+
+    fn env_wanted(&self, wanted: &Wanted<Container>, env: &EnvVar) -> Result<EnvValue, String> {
+        match resolve_env(&self.store, wanted.namespace(), env)? {
+            (value, false) => Ok(EnvValue::Plain(value)),
+            (value, true) => Ok(EnvValue::Secret(self.store.keyed_hash(value.as_bytes()))),
+        }
+    }
+
+    /// From here on no value of a variable that should be secret is in memory that could be printed.
+    fn hide_secrets(&self, env: &BTreeMap<String, Result<EnvValue, String>>, container: &mut ContainerFacts) {
+        for (name, value) in env {
+            if !matches!(value, Ok(EnvValue::Plain(_)))
+                && let Some(seen) = container.env.get_mut(name)
+            {
+                *seen = self.store.keyed_hash(seen.as_bytes());
+            }
+        }
+    }
+
+    /// Where a Volume's folder is, looked at on the disk now and not as the store remembers it.
+    async fn volume(&self, wanted: &Wanted<Container>, name: &str) -> Result<Result<String, String>, Blind> {
+        let Some(object) = self.store.get(&Key::new("Volume", wanted.namespace(), name)) else {
+            return Ok(Err(format!("Volume {name} does not exist")));
+        };
+        let volume: Volume = object.typed().map_err(Blind)?;
+        Ok(match self.hands.volumes.inspect(&leaf(&volume)).await.map_err(blind)? {
+            LeafState::Present(facts) if facts.marker.as_deref() == Some(object.uid()) => Ok(facts.host_path),
+            LeafState::Present(_) | LeafState::Absent => Err(format!("Volume {name} is not there")),
+            LeafState::Unsafe(what) => Err(format!("Volume {name} is not safe: {what} is in its place")),
+        })
+    }
+
+    fn network(&self, wanted: &Wanted<Container>, name: &str) -> NetworkSeen {
+        let object = self.store.get(&Key::new("Network", wanted.namespace(), name)).filter(|network| !network.is_going());
+        let id = object.and_then(|network| network.status()["networkId"].as_str().map(str::to_owned));
+        NetworkSeen { engine_name: self.naming.of(wanted.namespace(), name), id }
+    }
+}
+
+/// `repository@digest`, the exact address of a manifest; an image id stands for itself.
+pub(super) fn pinned(reference: &str, digest: &str) -> String {
+    if reference.contains('@') {
+        return reference.to_owned();
+    }
+    // A colon after the last slash begins a tag; one before it is the port of a registry.
+    let repository = match reference.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => reference,
+    };
+    format!("{repository}@{digest}")
+}
+
+/// The value of a variable, and whether it is secret. In words for people where a secret is missing.
+pub(super) fn resolve_env(store: &Store, namespace: &str, env: &EnvVar) -> Result<(String, bool), String> {
+    let Some(source) = &env.value_from else { return Ok((env.value.clone().unwrap_or_default(), false)) };
+    if let Some(secret) = &source.secret_key_ref {
+        return Ok((secret_value(store, namespace, secret)?, true));
+    }
+    let mut value = String::new();
+    for part in &source.parts {
+        match &part.secret_key_ref {
+            Some(secret) => value.push_str(&secret_value(store, namespace, secret)?),
+            None => value.push_str(part.text.as_deref().unwrap_or_default()),
+        }
+    }
+    Ok((value, true))
+}
+
+fn secret_value(store: &Store, namespace: &str, secret: &SecretKeyRef) -> Result<String, String> {
+    let SecretKeyRef { name, key } = secret;
+    let object = store.get(&Key::new("Secret", namespace, name)).ok_or_else(|| format!("Secret {name} does not exist"))?;
+    let data = object.body.get("data").and_then(|data| data.get(key));
+    let data = data.ok_or_else(|| format!("Secret {name} has no key {key}"))?;
+    let bytes: k8s_openapi::ByteString =
+        serde_json::from_value(data.clone()).map_err(|_| format!("Secret {name} key {key} is not base64"))?;
+    String::from_utf8(bytes.0).map_err(|_| format!("Secret {name} key {key} is not text"))
+}
+
+fn unmet(store: &Store, wanted: &Wanted<Container>) -> Vec<Unmet> {
+    let holds = |other: Option<&Object>, condition: DependencyCondition| {
+        // What a status says holds only for the spec it was made for.
+        let current = |object: &&Object| object.status()["observedGeneration"].as_i64() == object.metadata.generation;
+        let Some(status) = other.filter(current).map(Object::status) else { return false };
+        let runs = status["state"] == "running";
+        match condition {
+            DependencyCondition::Started => runs || !status["completedAt"].is_null(),
+            DependencyCondition::Healthy => runs && status["health"] == Health::Healthy.as_str(),
+            DependencyCondition::Completed => !status["completedAt"].is_null() && status["summary"] == Verdict::Ready.as_str(),
+        }
+    };
+    let dependencies = wanted.object.spec.depends_on.iter();
+    dependencies
+        .filter(|dependency| {
+            let other = store.get(&Key::new("Container", wanted.namespace(), &dependency.container));
+            !holds(other.as_deref(), dependency.condition)
+        })
+        .map(|dependency| Unmet { container: dependency.container.clone(), condition: dependency.condition })
+        .collect()
+}
+
+impl Unmet {
+    pub(super) fn reference(&self, namespace: &str) -> ObjectRef {
+        ObjectRef::namespaced("Container", namespace, &self.container)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pinned;
+
+    #[test]
+    fn a_pin_keeps_the_repository_and_drops_the_tag() {
+        assert_eq!(pinned("postgres:17", "sha256:a"), "postgres@sha256:a");
+        assert_eq!(pinned("localhost:5000/a/b", "sha256:a"), "localhost:5000/a/b@sha256:a");
+        assert_eq!(pinned("localhost:5000/a/b:2", "sha256:a"), "localhost:5000/a/b@sha256:a");
+        assert_eq!(pinned("b@sha256:c", "sha256:c"), "b@sha256:c");
+    }
+}

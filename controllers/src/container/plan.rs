@@ -1,0 +1,177 @@
+//! What to do next about a container. Removal first; what should replace it must be possible before.
+
+use hearth_capabilities::containers::{ContainerFacts, Health};
+use hearth_engine::controller::{Plan, Step, Wait, Wanted};
+use hearth_kinds::container::{ContainerType, DependencyCondition};
+use hearth_kinds::{Container, Power};
+use hearth_meta::{ObjectRef, Reason, SignedDuration, Timestamp};
+
+use super::diff;
+use super::observe::{ContainerSeen, Unmet};
+use crate::naming::Ownership;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ContainerStep {
+    /// Makes the container, on its first network only.
+    Create,
+    /// Attaches it to a network, by the Network's name; a stale place is left first.
+    Attach(String),
+    /// Starts it, by id.
+    Start(String),
+    /// Stops it, by id.
+    Stop(String),
+    /// Removes it, by id.
+    Remove(String),
+}
+
+pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<ContainerStep> {
+    let spec = &wanted.object.spec;
+    match (&facts.container, facts.ownership) {
+        (Some(container), Ownership::Mine) if wanted.gone => take_down(container),
+        _ if wanted.gone => Plan::nothing(),
+        _ if diff::is_finished_job(wanted) => Plan::nothing(),
+        (Some(container), Ownership::Mine) if spec.power == Power::Stopped => {
+            let running = container.state.running || container.state.status == "restarting";
+            if running { Plan::steps(vec![ContainerStep::Stop(container.id.clone())]) } else { Plan::nothing() }
+        }
+        _ if spec.power == Power::Stopped => Plan::nothing(),
+        (Some(container), Ownership::Predecessor) => missing(wanted, facts).unwrap_or_else(|| take_down(container)),
+        (Some(container), Ownership::Mine) => towards_running(wanted, facts, container),
+        // Of a foreign one the engine tells that it is in the way; nothing is done about it.
+        _ => missing(wanted, facts).unwrap_or_else(|| Plan::steps(vec![ContainerStep::Create])),
+    }
+}
+
+fn take_down(container: &ContainerFacts) -> Plan<ContainerStep> {
+    let stop = container.state.running.then(|| ContainerStep::Stop(container.id.clone()));
+    Plan::steps(stop.into_iter().chain([ContainerStep::Remove(container.id.clone())]).collect())
+}
+
+fn towards_running(wanted: &Wanted<Container>, facts: &ContainerSeen, container: &ContainerFacts) -> Plan<ContainerStep> {
+    if !diff::shape(wanted, facts, container).is_empty() {
+        // The old one runs on until everything the new one needs is there.
+        return missing(wanted, facts).unwrap_or_else(|| take_down(container));
+    }
+    if let Some(place) = stale_place(wanted, facts, container) {
+        return place;
+    }
+    match container.state.status.as_str() {
+        "running" => until_healthy(wanted, container),
+        // The engine restarts it; two supervisors would fight.
+        "restarting" => Plan::wait(Wait::new(Reason::Restarting, restarting(container))),
+        "exited" | "dead" if wanted.object.spec.r#type == ContainerType::Job => after_exit(container),
+        _ => missing(wanted, facts).unwrap_or_else(|| Plan::steps(vec![ContainerStep::Start(container.id.clone())])),
+    }
+}
+
+/// A job that has run: with 0 it is done, which its status says from now on; with anything else it failed.
+fn after_exit(container: &ContainerFacts) -> Plan<ContainerStep> {
+    match container.state.exit_code {
+        0 => Plan::nothing(),
+        code => Plan::stuck(Reason::JobFailed, format!("The job exited with {code}")),
+    }
+}
+
+fn restarting(container: &ContainerFacts) -> String {
+    format!("It exited with {} and is being restarted", container.state.exit_code)
+}
+
+fn stale_place(wanted: &Wanted<Container>, facts: &ContainerSeen, container: &ContainerFacts) -> Option<Plan<ContainerStep>> {
+    let places = diff::places(wanted, facts, container);
+    let link = wanted.object.spec.networks.iter().find(|link| {
+        let field = format!("spec.networks[{}]", link.name);
+        places.iter().any(|place| place.field.starts_with(&field))
+    })?;
+    Some(match facts.networks.get(&link.name) {
+        Some(network) if network.id.is_some() => Plan::steps(vec![ContainerStep::Attach(link.name.clone())]),
+        _ => Plan::wait(waiting_for_network(wanted, &link.name)),
+    })
+}
+
+fn until_healthy(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan<ContainerStep> {
+    let before = wanted.object.status.as_ref();
+    let was_healthy = before.is_some_and(|status| {
+        status.waiting_since.is_none() && matches!(status.health.as_deref(), Some("healthy" | "unhealthy"))
+    });
+    match container.state.health {
+        None | Some(Health::Healthy) => Plan::nothing(),
+        Some(Health::Unhealthy) if was_healthy => Plan::wait(Wait::new(Reason::Unhealthy, "Its health check fails")),
+        Some(Health::Starting | Health::Unhealthy) => {
+            let deadline = health_deadline(wanted);
+            if wanted.now >= deadline {
+                let seconds = wanted.object.spec.health_deadline_seconds;
+                return Plan::wait(Wait::new(Reason::HealthDeadlineExceeded, format!("Not healthy after {seconds} s")));
+            }
+            Plan::wait(Wait::new(Reason::Starting, "Waiting for its health check").until(deadline))
+        }
+    }
+}
+
+/// By when it should be healthy, counted from when the wait began as its status remembers it.
+fn health_deadline(wanted: &Wanted<Container>) -> Timestamp {
+    let since = wanted.object.status.as_ref().and_then(|status| status.waiting_since.as_ref()).map_or(wanted.now, |time| time.0);
+    since.saturating_add(SignedDuration::from_secs(wanted.object.spec.health_deadline_seconds)).unwrap_or(Timestamp::MAX)
+}
+
+/// What is missing before a container can be made or started, if anything is.
+fn missing(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Option<Plan<ContainerStep>> {
+    let spec = &wanted.object.spec;
+    if facts.image.is_none() {
+        let image = ObjectRef::cluster("Image", &spec.image.image);
+        let wait = Wait::new(Reason::DependencyNotReady, format!("Waiting for image {}", facts.image_reference));
+        return Some(Plan::wait(wait.on(vec![image])));
+    }
+    if let Some(message) = facts.env.values().find_map(|value| value.as_ref().err()) {
+        return Some(Plan::wait(Wait::new(Reason::SecretMissing, message.clone())));
+    }
+    if let Some((name, message)) = facts.volumes.iter().find_map(|(name, path)| path.as_ref().err().map(|m| (name, m))) {
+        let volume = ObjectRef::namespaced("Volume", wanted.namespace(), name);
+        return Some(Plan::wait(Wait::new(Reason::DependencyNotReady, message.clone()).on(vec![volume])));
+    }
+    if let Some((name, _)) = facts.networks.iter().find(|(_, network)| network.id.is_none()) {
+        return Some(Plan::wait(waiting_for_network(wanted, name)));
+    }
+    if !facts.unmet.is_empty() {
+        let on = facts.unmet.iter().map(|unmet| unmet.reference(wanted.namespace())).collect();
+        let message = facts.unmet.iter().map(sentence).collect::<Vec<_>>().join(", ");
+        return Some(Plan::wait(Wait::new(Reason::DependencyNotReady, format!("Waiting for {message}")).on(on)));
+    }
+    None
+}
+
+fn waiting_for_network(wanted: &Wanted<Container>, name: &str) -> Wait {
+    let network = ObjectRef::namespaced("Network", wanted.namespace(), name);
+    Wait::new(Reason::DependencyNotReady, format!("Waiting for network {name}")).on(vec![network])
+}
+
+fn sentence(unmet: &Unmet) -> String {
+    let what = match unmet.condition {
+        DependencyCondition::Started => "to start",
+        DependencyCondition::Healthy => "to become healthy",
+        DependencyCondition::Completed => "to complete",
+    };
+    format!("{} {what}", unmet.container)
+}
+
+impl Step for ContainerStep {
+    fn doing(&self) -> String {
+        match self {
+            Self::Create => "Make the container".into(),
+            Self::Attach(network) => format!("Attach the container to network {network}"),
+            Self::Start(_) => "Start the container".into(),
+            Self::Stop(_) => "Stop the container".into(),
+            Self::Remove(_) => "Remove the container".into(),
+        }
+    }
+
+    fn done(&self) -> (&'static str, String) {
+        match self {
+            Self::Create => ("Created", "Made the container".into()),
+            Self::Attach(network) => ("Attached", format!("Attached the container to network {network}")),
+            Self::Start(_) => ("Started", "Started the container".into()),
+            Self::Stop(_) => ("Stopped", "Stopped the container".into()),
+            Self::Remove(_) => ("Removed", "Removed the container".into()),
+        }
+    }
+}
