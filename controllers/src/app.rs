@@ -89,7 +89,12 @@ impl Controller for AppController {
         }
     }
 
-    fn status(&self, wanted: &Wanted<App>, seen: Result<&AppSeen, &Blind>, outcome: &Outcome<AppStep>) -> Report<App> {
+    fn status(
+        &self,
+        wanted: &Wanted<App>,
+        seen: Result<&AppSeen, &Blind>,
+        outcome: &Outcome<AppStep>,
+    ) -> Report<App> {
         status::report(wanted, seen, outcome)
     }
 }

@@ -122,7 +122,12 @@ impl Controller for ContainerController {
         wanted.first().map_or_else(Plan::nothing, |wanted| plan::plan(wanted, facts))
     }
 
-    async fn act(&self, step: &ContainerStep, wanted: &[Wanted<Container>], _cx: &Act) -> Result<(), StepError> {
+    async fn act(
+        &self,
+        step: &ContainerStep,
+        wanted: &[Wanted<Container>],
+        _cx: &Act,
+    ) -> Result<(), StepError> {
         match wanted.first() {
             Some(wanted) => self.carry_out(step, wanted).await,
             None => Ok(()),
@@ -139,7 +144,9 @@ impl Controller for ContainerController {
     }
 
     async fn collect(&self, orphan: &Found) -> Result<(), StepError> {
-        let Some(container) = self.hands.containers.inspect(&orphan.name).await.map_err(failed)? else { return Ok(()) };
+        let Some(container) = self.hands.containers.inspect(&orphan.name).await.map_err(failed)? else {
+            return Ok(());
+        };
         // Between the look and now the name may have come to stand for another container.
         if container.labels.get(labels::UID) != Some(&orphan.uid) {
             return Ok(());

@@ -125,9 +125,10 @@ impl Controller for ImageController {
         match (&facts.here, spec.pull) {
             (Some(_), _) => Plan::nothing(),
             (None, Pull::IfAbsent) => Plan::steps(vec![ImageStep::Pull { reference }]),
-            (None, Pull::Never) => {
-                Plan::stuck(Reason::ImageMissing, format!("Image {reference} is not on this machine and may not be pulled"))
-            }
+            (None, Pull::Never) => Plan::stuck(
+                Reason::ImageMissing,
+                format!("Image {reference} is not on this machine and may not be pulled"),
+            ),
         }
     }
 
@@ -165,7 +166,8 @@ impl Controller for ImageController {
             pulled_at: pulled_at(&before, here.is_some(), wanted),
             common,
         };
-        let pulled = Condition::new("Pulled", here.is_some(), status.common.reason.unwrap_or(Reason::InSync), "");
+        let pulled =
+            Condition::new("Pulled", here.is_some(), status.common.reason.unwrap_or(Reason::InSync), "");
         Report { status, conditions: vec![pulled] }
     }
 }

@@ -42,7 +42,12 @@ impl Naming {
     }
 
     /// The labels of what is made for an object. Those of Compose let people's tools group an app's containers.
-    pub fn labels<K: Resource>(&self, wanted: &Wanted<K>, store: &Store, applied: &str) -> BTreeMap<String, String> {
+    pub fn labels<K: Resource>(
+        &self,
+        wanted: &Wanted<K>,
+        store: &Store,
+        applied: &str,
+    ) -> BTreeMap<String, String> {
         let own = wanted.object.meta().labels.clone().unwrap_or_default();
         let mut made = BTreeMap::from([
             (labels::UID.to_owned(), wanted.uid().to_owned()),
@@ -52,7 +57,10 @@ impl Naming {
         ]);
         if let Some(app) = own.get(labels::APP) {
             made.insert(labels::APP.to_owned(), app.clone());
-            made.insert("com.docker.compose.project".to_owned(), format!("{}-{}-{app}", self.prefix, wanted.namespace()));
+            made.insert(
+                "com.docker.compose.project".to_owned(),
+                format!("{}-{}-{app}", self.prefix, wanted.namespace()),
+            );
         }
         if let Some(service) = own.get(labels::SERVICE) {
             made.insert(labels::SERVICE.to_owned(), service.clone());
@@ -63,7 +71,7 @@ impl Naming {
 }
 
 /// Whose a thing in the engine is, by its labels.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// Made for this very object.
     Mine,

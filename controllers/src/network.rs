@@ -89,7 +89,9 @@ impl Controller for NetworkController {
     fn wakes(&self) -> Option<BoxStream<'static, Wake>> {
         let naming = self.naming.clone();
         Some(wakes(&self.events, move |happening| match happening {
-            Happening::Network { name, .. } => naming.key("Network", &name).map(Wake::Key).into_iter().collect(),
+            Happening::Network { name, .. } => {
+                naming.key("Network", &name).map(Wake::Key).into_iter().collect()
+            }
             _ => Vec::new(),
         }))
     }
@@ -114,12 +116,18 @@ impl Controller for NetworkController {
     fn diff(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> Seen {
         let Some(network) = &facts.network else { return Seen::Absent };
         match ownership(&network.labels, wanted.uid(), self.store.lineage()) {
-            Ownership::Foreign => Seen::Foreign(format!("A network {} exists that Hearth did not make", network.name)),
-            Ownership::OtherHome => Seen::Foreign(format!("Network {} belongs to another Hearth", network.name)),
-            Ownership::Predecessor if wanted.gone => Seen::Absent,
-            Ownership::Predecessor => {
-                Seen::Ours(vec![FieldDiff::new("metadata.uid", Some("this network".into()), Some("one made before".into()))])
+            Ownership::Foreign => {
+                Seen::Foreign(format!("A network {} exists that Hearth did not make", network.name))
             }
+            Ownership::OtherHome => {
+                Seen::Foreign(format!("Network {} belongs to another Hearth", network.name))
+            }
+            Ownership::Predecessor if wanted.gone => Seen::Absent,
+            Ownership::Predecessor => Seen::Ours(vec![FieldDiff::new(
+                "metadata.uid",
+                Some("this network".into()),
+                Some("one made before".into()),
+            )]),
             Ownership::Mine => {
                 let mut differences = shape_differences(&wanted.object, network);
                 for guest in missing_guests(facts, network) {
@@ -252,10 +260,15 @@ fn missing_guests(facts: &NetworkSeen, network: &NetworkFacts) -> impl Iterator<
 }
 
 fn networks_with_guest(container: &Object, store: &Store) -> Vec<Key> {
-    let name = format!("{}/{}", container.metadata.namespace.as_deref().unwrap_or_default(), container.name());
+    let name =
+        format!("{}/{}", container.metadata.namespace.as_deref().unwrap_or_default(), container.name());
     let networks = store.list(&Query::of("Network")).items;
     let is_guest = |network: &Object| {
-        network.spec()["guests"].as_array().into_iter().flatten().any(|guest| guest["container"] == name.as_str())
+        network.spec()["guests"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|guest| guest["container"] == name.as_str())
     };
     networks.iter().filter(|network| is_guest(network)).map(|network| network.key()).collect()
 }

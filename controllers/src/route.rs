@@ -30,7 +30,6 @@ pub const PROXY: &str = "caddy";
 
 /// Keeps the proxy's routes, all as one set.
 pub struct RouteController {
-    store: Store,
     proxy: Arc<dyn Proxy>,
     naming: Naming,
 }
@@ -58,8 +57,8 @@ pub enum RouteStep {
 
 impl RouteController {
     /// A controller with these hands.
-    pub fn new(store: Store, proxy: Arc<dyn Proxy>, naming: Naming) -> Self {
-        Self { store, proxy, naming }
+    pub fn new(proxy: Arc<dyn Proxy>, naming: Naming) -> Self {
+        Self { proxy, naming }
     }
 
     fn towards(&self, wanted: &Wanted<Route>) -> ProxyRoute {
@@ -98,7 +97,8 @@ impl Controller for RouteController {
             SeenRoute::Ours(route) => route.id.strip_prefix("route-").map(str::to_owned),
             SeenRoute::CatchAll | SeenRoute::Other { .. } => None,
         });
-        let found = |uid: String| Found { lineage: String::new(), name: uid.clone(), mark: mark.clone(), uid };
+        let found =
+            |uid: String| Found { lineage: String::new(), name: uid.clone(), mark: mark.clone(), uid };
         Ok(uids.map(found).collect())
     }
 
@@ -119,12 +119,20 @@ impl Controller for RouteController {
         });
         match seen.next() {
             None => Seen::Absent,
-            Some(Err(description)) => Seen::Ours(vec![FieldDiff::new("spec", Some(shown(&route.answer)), Some(description.clone()))]),
+            Some(Err(description)) => Seen::Ours(vec![FieldDiff::new(
+                "spec",
+                Some(shown(&route.answer)),
+                Some(description.clone()),
+            )]),
             Some(Ok(seen)) => {
                 let mut differences = Vec::new();
                 FieldDiff::compare_json(&mut differences, "spec.hosts", &route.hosts, &seen.hosts);
                 if route.answer != seen.answer {
-                    differences.push(FieldDiff::new("spec.mode", Some(shown(&route.answer)), Some(shown(&seen.answer))));
+                    differences.push(FieldDiff::new(
+                        "spec.mode",
+                        Some(shown(&route.answer)),
+                        Some(shown(&seen.answer)),
+                    ));
                 }
                 Seen::Ours(differences)
             }
@@ -132,12 +140,14 @@ impl Controller for RouteController {
     }
 
     fn plan(&self, wanted: &[Wanted<Route>], facts: &ProxyFacts) -> Plan<RouteStep> {
-        let mut routes: Vec<ProxyRoute> = wanted.iter().filter(|wanted| !wanted.gone).map(|wanted| self.towards(wanted)).collect();
+        let mut routes: Vec<ProxyRoute> =
+            wanted.iter().filter(|wanted| !wanted.gone).map(|wanted| self.towards(wanted)).collect();
         routes.sort();
         if let Some(problem) = &facts.base_problem {
             return Plan::steps(vec![RouteStep::Reset { problem: problem.clone(), routes }]);
         }
-        let right: Vec<SeenRoute> = routes.iter().cloned().map(SeenRoute::Ours).chain([SeenRoute::CatchAll]).collect();
+        let right: Vec<SeenRoute> =
+            routes.iter().cloned().map(SeenRoute::Ours).chain([SeenRoute::CatchAll]).collect();
         if facts.routes == right {
             return Plan::nothing();
         }
@@ -153,7 +163,12 @@ impl Controller for RouteController {
         .map_err(failed)
     }
 
-    fn status(&self, wanted: &Wanted<Route>, seen: Result<&ProxyFacts, &Blind>, outcome: &Outcome<RouteStep>) -> Report<Route> {
+    fn status(
+        &self,
+        wanted: &Wanted<Route>,
+        seen: Result<&ProxyFacts, &Blind>,
+        outcome: &Outcome<RouteStep>,
+    ) -> Report<Route> {
         let before = wanted.object.status.clone().unwrap_or_default();
         let common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
         let applied = match seen {
@@ -195,12 +210,15 @@ fn shown(answer: &Answer) -> String {
 fn what_differs(right: &[SeenRoute], seen: &[SeenRoute]) -> String {
     let edited: Vec<&str> = seen
         .iter()
-        .filter_map(|route| if let SeenRoute::Other { description, .. } = route { Some(description.as_str()) } else { None })
+        .filter_map(|route| {
+            if let SeenRoute::Other { description, .. } = route { Some(description.as_str()) } else { None }
+        })
         .collect();
     if !edited.is_empty() {
         return format!("found {}", edited.join(", "));
     }
-    let ours = |routes: &[SeenRoute]| routes.iter().filter(|route| matches!(route, SeenRoute::Ours(_))).count();
+    let ours =
+        |routes: &[SeenRoute]| routes.iter().filter(|route| matches!(route, SeenRoute::Ours(_))).count();
     match (ours(right), ours(seen)) {
         _ if seen.last() != Some(&SeenRoute::CatchAll) => "the catch-all was not last".into(),
         (more, fewer) if more != fewer => format!("{more} are wanted and {fewer} were there"),

@@ -14,7 +14,9 @@ use async_trait::async_trait;
 use hearth_capabilities::Volumes;
 use hearth_capabilities::volumes::{Leaf, LeafFacts, LeafState};
 use hearth_engine::Store;
-use hearth_engine::controller::{Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Wanted};
+use hearth_engine::controller::{
+    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Wanted,
+};
 use hearth_kinds::volume::Owner;
 use hearth_kinds::{DataPolicy, Volume, VolumeStatus};
 use hearth_meta::{Condition, FieldDiff, Reason, Time};
@@ -80,27 +82,40 @@ impl Controller for VolumeController {
             // What is not ours, or stays by policy, does not stand against the object's going.
             (LeafState::Unsafe(_), true) => Seen::Absent,
             (LeafState::Present(leaf), true) => {
-                if removes(wanted, leaf) { Seen::Ours(Vec::new()) } else { Seen::Absent }
+                if removes(wanted, leaf) {
+                    Seen::Ours(Vec::new())
+                } else {
+                    Seen::Absent
+                }
             }
-            (LeafState::Unsafe(what), false) => Seen::Ours(vec![FieldDiff::new("spec.path", Some("a folder".into()), Some(what.clone()))]),
+            (LeafState::Unsafe(what), false) => {
+                Seen::Ours(vec![FieldDiff::new("spec.path", Some("a folder".into()), Some(what.clone()))])
+            }
             (LeafState::Present(leaf), false) if leaf.marker.as_deref() == Some(wanted.uid()) => {
                 Seen::Ours(leaf_differences(&wanted.object, leaf))
             }
-            (LeafState::Present(_), false) if was_made(wanted) => {
-                Seen::Ours(vec![FieldDiff::new("spec.path", Some("the data that was here".into()), Some("another folder".into()))])
+            (LeafState::Present(_), false) if was_made(wanted) => Seen::Ours(vec![FieldDiff::new(
+                "spec.path",
+                Some("the data that was here".into()),
+                Some("another folder".into()),
+            )]),
+            (LeafState::Present(_), false) => {
+                Seen::Foreign("A folder that this volume did not make is in its place".into())
             }
-            (LeafState::Present(_), false) => Seen::Foreign("A folder that this volume did not make is in its place".into()),
         }
     }
 
     fn plan(&self, wanted: &[Wanted<Volume>], facts: &LeafState) -> Plan<VolumeStep> {
         let Some(wanted) = wanted.first() else { return Plan::nothing() };
         match facts {
-            LeafState::Present(leaf) if wanted.gone && removes(wanted, leaf) => Plan::steps(vec![VolumeStep::Remove]),
-            _ if wanted.gone => Plan::nothing(),
-            LeafState::Unsafe(what) => {
-                Plan::stuck(Reason::UnsafePath, format!("In the place of the data is {what}; nothing is started on it"))
+            LeafState::Present(leaf) if wanted.gone && removes(wanted, leaf) => {
+                Plan::steps(vec![VolumeStep::Remove])
             }
+            _ if wanted.gone => Plan::nothing(),
+            LeafState::Unsafe(what) => Plan::stuck(
+                Reason::UnsafePath,
+                format!("In the place of the data is {what}; nothing is started on it"),
+            ),
             LeafState::Absent if was_made(wanted) => Plan::stuck(
                 Reason::MarkerMissing,
                 "The data is gone: its folder was here and is not any more; nothing is started on an empty one",
@@ -114,14 +129,18 @@ impl Controller for VolumeController {
                 Reason::MarkerMissing,
                 "The data is gone: another folder is in its place; nothing is started on it",
             ),
-            LeafState::Present(_) => Plan::stuck(Reason::NotOurs, "A folder that this volume did not make is in its place"),
+            LeafState::Present(_) => {
+                Plan::stuck(Reason::NotOurs, "A folder that this volume did not make is in its place")
+            }
         }
     }
 
     async fn act(&self, step: &VolumeStep, wanted: &[Wanted<Volume>], _cx: &Act) -> Result<(), StepError> {
         let Some(wanted) = wanted.first() else { return Ok(()) };
         let (leaf, uid, spec) = (leaf(&wanted.object), wanted.uid(), &wanted.object.spec);
-        let owner = spec.owner.and_then(|Owner { uid, gid }| Some((u32::try_from(uid).ok()?, u32::try_from(gid).ok()?)));
+        let owner = spec
+            .owner
+            .and_then(|Owner { uid, gid }| Some((u32::try_from(uid).ok()?, u32::try_from(gid).ok()?)));
         match step {
             VolumeStep::Make => self.volumes.make(&leaf, uid, owner, spec.mode_bits()).await,
             VolumeStep::Set => self.volumes.set(&leaf, uid, owner, spec.mode_bits()).await,
@@ -191,7 +210,12 @@ fn leaf_differences(volume: &Volume, leaf: &LeafFacts) -> Vec<FieldDiff> {
         FieldDiff::compare(&mut differences, "spec.owner.gid", &owner.gid, &i64::from(leaf.gid));
     }
     if let Some(mode) = volume.spec.mode_bits() {
-        FieldDiff::compare(&mut differences, "spec.mode", &format!("{mode:04o}"), &format!("{:04o}", leaf.mode));
+        FieldDiff::compare(
+            &mut differences,
+            "spec.mode",
+            &format!("{mode:04o}"),
+            &format!("{:04o}", leaf.mode),
+        );
     }
     differences
 }

@@ -13,7 +13,11 @@ impl AppController {
     pub(super) async fn carry_out(&self, step: &AppStep, wanted: &Wanted<App>) -> Result<(), StepError> {
         match step {
             AppStep::SaveFiles => {
-                let files = self.look(wanted).await.map_err(|blind| StepError::new(Reason::CannotSee, blind.0))?.files;
+                let files = self
+                    .look(wanted)
+                    .await
+                    .map_err(|blind| StepError::new(Reason::CannotSee, blind.0))?
+                    .files;
                 self.volumes.save_files(wanted.uid(), &files).await.map_err(failed)
             }
             AppStep::RemoveFiles => self.volumes.remove_files(wanted.uid()).await.map_err(failed),
@@ -37,7 +41,8 @@ impl AppController {
         let Some(existing) = self.store.get(&key) else {
             return self.store.create(child.clone(), &options).await.map(|_| ()).map_err(refused);
         };
-        let owner = existing.metadata.labels.as_ref().and_then(|labels| labels.get(hearth_meta::labels::OWNER_UID));
+        let owner =
+            existing.metadata.labels.as_ref().and_then(|labels| labels.get(hearth_meta::labels::OWNER_UID));
         if owner.map(String::as_str) != Some(wanted.uid()) {
             return Err(StepError::new(Reason::Taken, format!("{key} exists and belongs to something else")));
         }

@@ -16,12 +16,16 @@ pub(super) fn verdict(object: &Object) -> Option<Verdict> {
 }
 
 /// What each service's image was resolved to, where all of them are.
-pub(super) fn pins(rendering: &Rendering<'_>, facts: &AppSeen) -> Result<BTreeMap<String, String>, Vec<Arc<Object>>> {
+pub(super) fn pins(
+    rendering: &Rendering<'_>,
+    facts: &AppSeen,
+) -> Result<BTreeMap<String, String>, Vec<Arc<Object>>> {
     let mut pins = BTreeMap::new();
     let mut missing = Vec::new();
     for service in rendering.services() {
         let image = facts.child("Image", &rendering.image_name(service));
-        let pin = image.and_then(|image| image.status()["digest"].as_str().or(image.status()["imageId"].as_str()));
+        let pin =
+            image.and_then(|image| image.status()["digest"].as_str().or(image.status()["imageId"].as_str()));
         match (image, pin) {
             (_, Some(pin)) => {
                 pins.insert(service.name.clone(), pin.to_owned());

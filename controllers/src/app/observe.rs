@@ -64,12 +64,22 @@ impl AppController {
             }
         };
         let files_saved = saved.as_ref() == Some(&files);
-        Ok(AppSeen { admitted, files, files_saved, has_files: saved.is_some_and(|saved| !saved.is_empty()), children })
+        Ok(AppSeen {
+            admitted,
+            files,
+            files_saved,
+            has_files: saved.is_some_and(|saved| !saved.is_empty()),
+            children,
+        })
     }
 
     /// The author's files byte for byte, and the record of whose they are. A package is read when the app is
     /// declared or changed; from then on the copy in the instance counts.
-    async fn source(&self, wanted: &Wanted<App>, saved: Option<&Files>) -> Result<Result<Files, Problem>, Blind> {
+    async fn source(
+        &self,
+        wanted: &Wanted<App>,
+        saved: Option<&Files>,
+    ) -> Result<Result<Files, Problem>, Blind> {
         let app = &wanted.object;
         let record = record(app);
         let mut files = match (&app.spec.compose, &app.spec.package) {
@@ -124,7 +134,8 @@ fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Problem>> {
 /// What the compose file's variables become: the person's values, and what Hearth tells every app (AL-37).
 fn values(app: &App) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
-    values.insert("HEARTH_INSTANCE_ID".to_owned(), Value::Plain(app.metadata.uid.clone().unwrap_or_default()));
+    values
+        .insert("HEARTH_INSTANCE_ID".to_owned(), Value::Plain(app.metadata.uid.clone().unwrap_or_default()));
     if let Some(url) = super::render::url(app) {
         values.insert("HEARTH_APP_URL".to_owned(), Value::Plain(url));
     }

@@ -47,12 +47,17 @@ pub(super) fn seen(wanted: &Wanted<App>, facts: &AppSeen) -> Seen {
     let rendering = Rendering { wanted, admitted };
     let Ok(pins) = pins(&rendering, facts) else { return Seen::Absent };
     let mut differences = Vec::new();
-    for child in rendering.containers(&pins).iter().chain(&rendering.volumes()).chain([&rendering.network()]) {
+    for child in rendering.containers(&pins).iter().chain(&rendering.volumes()).chain([&rendering.network()])
+    {
         match facts.child(&child.kind, child.name()) {
             Some(seen) if is_as_wanted(child, seen) => {}
             seen => {
                 let seen = seen.map(|_| "an older form".to_owned());
-                differences.push(FieldDiff::new(format!("{} {}", child.kind, child.name()), Some("as declared".into()), seen));
+                differences.push(FieldDiff::new(
+                    format!("{} {}", child.kind, child.name()),
+                    Some("as declared".into()),
+                    seen,
+                ));
             }
         }
     }
@@ -95,11 +100,19 @@ pub(super) fn plan(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
     if !steps.is_empty() {
         return Plan { holds_slot, ..Plan::steps(steps) };
     }
-    let unready: Vec<_> = facts.children.iter().filter(|child| needs_waiting(child)).map(|child| child.key().reference()).collect();
+    let unready: Vec<_> = facts
+        .children
+        .iter()
+        .filter(|child| needs_waiting(child))
+        .map(|child| child.key().reference())
+        .collect();
     if unready.is_empty() {
         return Plan { holds_slot, ..Plan::nothing() };
     }
-    Plan { holds_slot, ..Plan::wait(Wait::new(Reason::DependencyNotReady, "Its parts are not ready").on(unready)) }
+    Plan {
+        holds_slot,
+        ..Plan::wait(Wait::new(Reason::DependencyNotReady, "Its parts are not ready").on(unready))
+    }
 }
 
 fn needs_waiting(child: &Object) -> bool {
@@ -109,13 +122,17 @@ fn needs_waiting(child: &Object) -> bool {
 /// What can be settled before any image is here.
 fn before_images(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
     let images = rendering.images();
-    let in_use = |name: &str| facts.of_kind("Container").any(|container| container.spec()["image"]["ref"] == name);
+    let in_use =
+        |name: &str| facts.of_kind("Container").any(|container| container.spec()["image"]["ref"] == name);
     let wanted = |name: &str| images.iter().any(|image| image.name() == name);
-    let unwanted = facts.of_kind("Image").filter(|image| !image.is_going() && !wanted(image.name()) && !in_use(image.name()));
+    let unwanted = facts
+        .of_kind("Image")
+        .filter(|image| !image.is_going() && !wanted(image.name()) && !in_use(image.name()));
     let mut steps: Vec<AppStep> = unwanted.map(|image| delete(image)).collect();
     steps.extend(apply(&[rendering.network()], facts));
     if facts.of_kind("Route").next().is_none() {
-        let splash = if rendering.app().spec.state == Power::Stopped { Splash::Stopped } else { Splash::Starting };
+        let splash =
+            if rendering.app().spec.state == Power::Stopped { Splash::Stopped } else { Splash::Starting };
         steps.extend(rendering.route(RouteMode::Splash, splash).map(|route| AppStep::Apply(Box::new(route))));
     }
     steps.extend(apply(&images, facts));
@@ -125,7 +142,11 @@ fn before_images(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
 /// A service that is no longer declared: its container goes, its data stays.
 fn removed_services(containers: &[Object], facts: &AppSeen) -> Vec<AppStep> {
     let wanted = |name: &str| containers.iter().any(|container| container.name() == name);
-    facts.of_kind("Container").filter(|seen| !seen.is_going() && !wanted(seen.name())).map(|seen| delete(seen)).collect()
+    facts
+        .of_kind("Container")
+        .filter(|seen| !seen.is_going() && !wanted(seen.name()))
+        .map(|seen| delete(seen))
+        .collect()
 }
 
 fn apply(wanted: &[Object], facts: &AppSeen) -> Vec<AppStep> {
@@ -143,7 +164,8 @@ fn revision(
     pins: &std::collections::BTreeMap<String, String>,
     containers: &[Object],
 ) -> Vec<AppStep> {
-    let mut numbered: Vec<_> = facts.of_kind("Revision").map(|seen| (seen.spec()["number"].as_i64().unwrap_or(0), seen)).collect();
+    let mut numbered: Vec<_> =
+        facts.of_kind("Revision").map(|seen| (seen.spec()["number"].as_i64().unwrap_or(0), seen)).collect();
     numbered.sort_by_key(|(number, _)| *number);
     let name = rendering.revision_name(pins, containers);
     let newest = numbered.last().map_or(0, |(number, _)| *number);
@@ -168,7 +190,9 @@ fn route(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
         (Power::Stopped, _) => (RouteMode::Splash, Splash::Stopped),
         (Power::Running, Some(Verdict::Ready)) => (RouteMode::Upstream, Splash::Starting),
         // One that served and is unwell still knows better than a page of ours.
-        (Power::Running, Some(Verdict::Degraded | Verdict::Paused)) if serves && runs => (RouteMode::Upstream, Splash::Starting),
+        (Power::Running, Some(Verdict::Degraded | Verdict::Paused)) if serves && runs => {
+            (RouteMode::Upstream, Splash::Starting)
+        }
         (Power::Running, Some(Verdict::Failed | Verdict::NeedsYou)) => (RouteMode::Splash, Splash::Failed),
         (Power::Running, _) => (RouteMode::Splash, Splash::Starting),
     };
@@ -178,7 +202,14 @@ fn route(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
 
 /// People stop seeing it, then it stops, then what it stood on goes; the files last.
 fn take_down(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
-    let of = |kinds: &[&str]| facts.children.iter().filter(|child| kinds.contains(&child.kind.as_str())).cloned().collect::<Vec<_>>();
+    let of = |kinds: &[&str]| {
+        facts
+            .children
+            .iter()
+            .filter(|child| kinds.contains(&child.kind.as_str()))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     let deletes_data = wanted.object.spec.data_policy == DataPolicy::Delete;
     for stage in [&["Route", "Container"][..], &["Network", "Volume", "Revision", "Image"]] {
         let children = of(stage);
@@ -198,7 +229,11 @@ fn take_down(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
             return Plan::steps(steps);
         }
         // An image may be in use elsewhere and stay long; nothing of the app hangs on it.
-        let going: Vec<_> = children.iter().filter(|child| child.kind != "Image").map(|child| child.key().reference()).collect();
+        let going: Vec<_> = children
+            .iter()
+            .filter(|child| child.kind != "Image")
+            .map(|child| child.key().reference())
+            .collect();
         if !going.is_empty() {
             return Plan::wait(Wait::new(Reason::Removing, "Its parts are being removed").on(going));
         }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use hearth_charts::admit::{Admitted, Service};
-use hearth_engine::controller::{Wanted, spec_hash};
 use hearth_engine::Object;
+use hearth_engine::controller::{Wanted, spec_hash};
 use hearth_kinds::network::Guest;
 use hearth_kinds::revision::{RevisionChild, RevisionImage};
 use hearth_kinds::route::{RouteMode, Splash, Upstream};
 use hearth_kinds::{
-    App, DataPolicy, Image, ImageSpec, Network, NetworkSpec, Revision, RevisionSpec, Route, RouteSpec, SYSTEM, Volume, VolumeSpec,
+    App, DataPolicy, Image, ImageSpec, Network, NetworkSpec, Revision, RevisionSpec, Route, RouteSpec,
+    SYSTEM, Volume, VolumeSpec,
 };
 use hearth_meta::{ObjectMeta, OwnerReference, labels};
 use kube::Resource;
@@ -98,8 +99,12 @@ impl<'a> Rendering<'a> {
     }
 
     pub(super) fn volumes(&self) -> Vec<Object> {
-        let paths: std::collections::BTreeSet<&str> =
-            self.services().iter().flat_map(|service| &service.mounts).map(|mount| mount.source.as_str()).collect();
+        let paths: std::collections::BTreeSet<&str> = self
+            .services()
+            .iter()
+            .flat_map(|service| &service.mounts)
+            .map(|mount| mount.source.as_str())
+            .collect();
         let of = |path: &str| {
             let spec = VolumeSpec {
                 instance: self.wanted.uid().to_owned(),
@@ -138,7 +143,12 @@ impl<'a> Rendering<'a> {
     }
 
     /// The Revision of what was rendered; its name tells its content.
-    pub(super) fn revision(&self, number: i64, pins: &BTreeMap<String, String>, children: &[Object]) -> Object {
+    pub(super) fn revision(
+        &self,
+        number: i64,
+        pins: &BTreeMap<String, String>,
+        children: &[Object],
+    ) -> Object {
         let images = self.services().iter().map(|service| RevisionImage {
             service: service.name.clone(),
             reference: service.image.clone(),
@@ -152,7 +162,11 @@ impl<'a> Rendering<'a> {
         let spec = RevisionSpec {
             app: self.wanted.name().to_owned(),
             number,
-            compose_digest: spec_hash(&(&self.app().spec.compose, &self.app().spec.package, &self.app().spec.values)),
+            compose_digest: spec_hash(&(
+                &self.app().spec.compose,
+                &self.app().spec.package,
+                &self.app().spec.values,
+            )),
             images: images.collect(),
             children: children.iter().map(spec_of).collect(),
         };
@@ -160,11 +174,16 @@ impl<'a> Rendering<'a> {
     }
 
     pub(super) fn revision_name(&self, pins: &BTreeMap<String, String>, children: &[Object]) -> String {
-        let specs: Vec<_> = children.iter().map(|child| (child.name(), spec_hash(&without_power(child)))).collect();
+        let specs: Vec<_> =
+            children.iter().map(|child| (child.name(), spec_hash(&without_power(child)))).collect();
         dns_label(&format!("{}-{}", self.wanted.name(), &spec_hash(&(specs, pins))[..8]), LONGEST)
     }
 
-    fn child<K: Resource<DynamicType = ()> + serde::Serialize>(&self, mut child: K, service: Option<&str>) -> Object {
+    fn child<K: Resource<DynamicType = ()> + serde::Serialize>(
+        &self,
+        mut child: K,
+        service: Option<&str>,
+    ) -> Object {
         let name = child.meta_mut().name.take();
         *child.meta_mut() = self.metadata(service);
         child.meta_mut().name = name;

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use hearth_charts::admit::{Condition, EnvPart as AdmittedPart, EnvVar as AdmittedVar, Health, Restart as AdmittedRestart, Service};
+use hearth_charts::admit::{
+    Condition, EnvPart as AdmittedPart, EnvVar as AdmittedVar, Health, Restart as AdmittedRestart, Service,
+};
 use hearth_kinds::container::{
-    ContainerType, Dependency, DependencyCondition, EnvPart, EnvSource, EnvVar, HealthCheck, ImagePin, Mount, NetworkLink, Restart,
-    Stop, Tmpfs,
+    ContainerType, Dependency, DependencyCondition, EnvPart, EnvSource, EnvVar, HealthCheck, ImagePin, Mount,
+    NetworkLink, Restart, Stop, Tmpfs,
 };
 use hearth_kinds::shared::{Label, Limits, SecretKeyRef};
 use hearth_kinds::{App, Container, ContainerSpec};
@@ -28,7 +30,11 @@ pub(super) fn container(rendering: &Rendering<'_>, service: &Service, pin: Strin
         user: service.user.clone(),
         env: service.environment.iter().map(|variable| env(app, variable)).collect(),
         mounts: mounts(rendering, service),
-        tmpfs: service.tmpfs.iter().map(|t| Tmpfs { path: t.target.clone(), size_limit: t.size.map(|size| size.to_string()) }).collect(),
+        tmpfs: service
+            .tmpfs
+            .iter()
+            .map(|t| Tmpfs { path: t.target.clone(), size_limit: t.size.map(|size| size.to_string()) })
+            .collect(),
         read_only_root: service.read_only,
         networks: vec![NetworkLink { name: rendering.wanted.name().to_owned(), aliases: aliases(service) }],
         health: service.health.as_ref().and_then(health),
@@ -40,10 +46,17 @@ pub(super) fn container(rendering: &Rendering<'_>, service: &Service, pin: Strin
             AdmittedRestart::Never => Restart::Never,
         },
         power: app.spec.state,
-        stop: Stop { grace_seconds: service.stop_grace.map_or(10, seconds), signal: service.stop_signal.clone() },
+        stop: Stop {
+            grace_seconds: service.stop_grace.map_or(10, seconds),
+            signal: service.stop_signal.clone(),
+        },
         resources: limits(app, service),
         devices: service.devices.iter().map(|device| device.source.clone()).collect(),
-        labels: service.labels.iter().map(|(name, value)| Label { name: name.clone(), value: value.clone() }).collect(),
+        labels: service
+            .labels
+            .iter()
+            .map(|(name, value)| Label { name: name.clone(), value: value.clone() })
+            .collect(),
         init: service.init.unwrap_or(false),
         hostname: service.hostname.clone(),
         health_deadline_seconds: app.spec.health_deadline_seconds,
@@ -93,10 +106,15 @@ fn env(app: &App, variable: &AdmittedVar) -> EnvVar {
     };
     let has_secret = variable.parts.iter().any(|part| matches!(part, AdmittedPart::Secret(_)));
     let (value, value_from) = match variable.parts.as_slice() {
-        [AdmittedPart::Secret(name)] => (None, Some(EnvSource { secret_key_ref: Some(secret(app, name)), parts: Vec::new() })),
-        parts if has_secret => (None, Some(EnvSource { secret_key_ref: None, parts: parts.iter().map(part).collect() })),
+        [AdmittedPart::Secret(name)] => {
+            (None, Some(EnvSource { secret_key_ref: Some(secret(app, name)), parts: Vec::new() }))
+        }
+        parts if has_secret => {
+            (None, Some(EnvSource { secret_key_ref: None, parts: parts.iter().map(part).collect() }))
+        }
         parts => {
-            let texts = parts.iter().map(|part| if let AdmittedPart::Text(text) = part { text.as_str() } else { "" });
+            let texts =
+                parts.iter().map(|part| if let AdmittedPart::Text(text) = part { text.as_str() } else { "" });
             (Some(texts.collect()), None)
         }
     };
@@ -106,7 +124,9 @@ fn env(app: &App, variable: &AdmittedVar) -> EnvVar {
 fn secret(app: &App, name: &str) -> SecretKeyRef {
     let value = app.spec.values.iter().find(|value| value.name == name);
     let source = value.and_then(|value| value.value_from.as_ref());
-    source.map(|source| source.secret_key_ref.clone()).expect("only values kept in a secret are given as secret")
+    source
+        .map(|source| source.secret_key_ref.clone())
+        .expect("only values kept in a secret are given as secret")
 }
 
 /// `None` leaves it to the image.
@@ -121,13 +141,16 @@ fn health(health: &Health) -> Option<HealthCheck> {
             start_period_seconds: 0,
         }),
         Health::Check { test: None, .. } => None,
-        Health::Check { test: Some(test), interval, timeout, start_period, retries, .. } => Some(HealthCheck {
-            test: test.clone(),
-            interval_seconds: duration(interval),
-            timeout_seconds: duration(timeout),
-            retries: retries.map_or(DEFAULT_RETRIES, |retries| i64::try_from(retries).unwrap_or(DEFAULT_RETRIES)),
-            start_period_seconds: start_period.map_or(0, seconds),
-        }),
+        Health::Check { test: Some(test), interval, timeout, start_period, retries, .. } => {
+            Some(HealthCheck {
+                test: test.clone(),
+                interval_seconds: duration(interval),
+                timeout_seconds: duration(timeout),
+                retries: retries
+                    .map_or(DEFAULT_RETRIES, |retries| i64::try_from(retries).unwrap_or(DEFAULT_RETRIES)),
+                start_period_seconds: start_period.map_or(0, seconds),
+            })
+        }
     }
 }
 
@@ -158,7 +181,13 @@ fn depends_on(rendering: &Rendering<'_>, service: &Service) -> Vec<Dependency> {
 fn limits(app: &App, service: &Service) -> Limits {
     let own = &app.spec.resources;
     Limits {
-        memory_limit: own.memory_limit.clone().or_else(|| service.memory_limit.map(|bytes| bytes.to_string())),
-        cpu_limit: own.cpu_limit.clone().or_else(|| service.cpu_limit_millis.map(|millis| format!("{millis}m"))),
+        memory_limit: own
+            .memory_limit
+            .clone()
+            .or_else(|| service.memory_limit.map(|bytes| bytes.to_string())),
+        cpu_limit: own
+            .cpu_limit
+            .clone()
+            .or_else(|| service.cpu_limit_millis.map(|millis| format!("{millis}m"))),
     }
 }

@@ -16,9 +16,17 @@ use super::service::without_effect;
 /// The stages people are shown while an app comes up.
 const STAGES: i32 = 3;
 
-pub(super) fn report(wanted: &Wanted<App>, seen: Result<&AppSeen, &Blind>, outcome: &Outcome<AppStep>) -> Report<App> {
+pub(super) fn report(
+    wanted: &Wanted<App>,
+    seen: Result<&AppSeen, &Blind>,
+    outcome: &Outcome<AppStep>,
+) -> Report<App> {
     let before = wanted.object.status.clone().unwrap_or_default();
-    let rest = if wanted.object.spec.state == Power::Stopped { Reason::StoppedAsWanted } else { Reason::AllServicesHealthy };
+    let rest = if wanted.object.spec.state == Power::Stopped {
+        Reason::StoppedAsWanted
+    } else {
+        Reason::AllServicesHealthy
+    };
     let mut common = outcome.common(wanted.gone, seen.map(|_| ()), rest);
     let Ok(facts) = seen else {
         let conditions = vec![Condition::new("Ready", ConditionStatus::Unknown, Reason::CannotSee, "")];
@@ -30,7 +38,9 @@ pub(super) fn report(wanted: &Wanted<App>, seen: Result<&AppSeen, &Blind>, outco
         Ok(admitted) => {
             let rendering = Rendering { wanted, admitted };
             status.services = services(&rendering, facts);
-            status.revision = pins(&rendering, facts).ok().map(|pins| rendering.revision_name(&pins, &rendering.containers(&pins)));
+            status.revision = pins(&rendering, facts)
+                .ok()
+                .map(|pins| rendering.revision_name(&pins, &rendering.containers(&pins)));
             status.warnings = admitted.warnings.iter().map(ToString::to_string).collect();
             status.warnings.extend(admitted.services.iter().flat_map(without_effect));
             admitted_condition = Some(Condition::new("Admitted", true, Reason::InSync, ""));
@@ -55,7 +65,9 @@ fn sum_up(common: &mut CommonStatus, rendering: &Rendering<'_>, facts: &AppSeen)
         .children
         .iter()
         .map(AsRef::as_ref)
-        .filter(|child: &&Object| child.kind != "Revision" && !child.is_going() && verdict(child) != Some(Verdict::Ready))
+        .filter(|child: &&Object| {
+            child.kind != "Revision" && !child.is_going() && verdict(child) != Some(Verdict::Ready)
+        })
         .collect();
     let Some(worst) = unready.iter().min_by_key(|child| rank(verdict(child))) else { return };
     let main_serves = rendering.main().is_some_and(|main| {
@@ -73,7 +85,8 @@ fn sum_up(common: &mut CommonStatus, rendering: &Rendering<'_>, facts: &AppSeen)
     common.reason = serde_json::from_value(worst.status()["reason"].clone()).ok().or(common.reason);
     let message = word("message");
     let said = if message.is_empty() { word("reason") } else { message };
-    common.message = Some(format!("{} {}: {said}", worst.kind, worst.name()).trim_end_matches(": ").to_owned());
+    common.message =
+        Some(format!("{} {}: {said}", worst.kind, worst.name()).trim_end_matches(": ").to_owned());
     common.blocked_by = unready.iter().map(|child| child.key().reference()).collect();
     if common.summary == Some(Verdict::Progressing) {
         common.progress = Some(progress(rendering, facts));
@@ -107,14 +120,27 @@ fn progress(rendering: &Rendering<'_>, facts: &AppSeen) -> Progress {
     };
     if pins(rendering, facts).is_err() {
         let sum = |field: &str| facts.of_kind("Image").map(|image| number(image, field)).sum();
-        return Progress { step: "Pulling".into(), unit: Some(Unit::Bytes), done: Some(sum("done")), of: Some(sum("of")), ..empty };
+        return Progress {
+            step: "Pulling".into(),
+            unit: Some(Unit::Bytes),
+            done: Some(sum("done")),
+            of: Some(sum("of")),
+            ..empty
+        };
     }
     let containers: Vec<_> = facts.of_kind("Container").collect();
     let ready = containers.iter().filter(|container| verdict(container) == Some(Verdict::Ready)).count();
     let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let all = rendering.services().len();
     let (step, index) = if ready == all { ("Routing", 3) } else { ("Starting", 2) };
-    Progress { step: step.into(), index, unit: Some(Unit::Items), done: Some(count(ready)), of: Some(count(all)), ..empty }
+    Progress {
+        step: step.into(),
+        index,
+        unit: Some(Unit::Items),
+        done: Some(count(ready)),
+        of: Some(count(all)),
+        ..empty
+    }
 }
 
 fn services(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<ServiceStatus> {
@@ -125,7 +151,8 @@ fn services(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<ServiceStatus> {
             name: service.name.clone(),
             r#type: if service.job { ContainerType::Job } else { ContainerType::Service },
             summary: container.and_then(|container| verdict(container)).unwrap_or(Verdict::Progressing),
-            completed_at: container.and_then(|c| serde_json::from_value(c.status()["completedAt"].clone()).ok().flatten()),
+            completed_at: container
+                .and_then(|c| serde_json::from_value(c.status()["completedAt"].clone()).ok().flatten()),
             container: name,
         }
     };

@@ -19,7 +19,11 @@ use crate::fault::failed;
 pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 
 impl ContainerController {
-    pub(super) async fn carry_out(&self, step: &ContainerStep, wanted: &Wanted<Container>) -> Result<(), StepError> {
+    pub(super) async fn carry_out(
+        &self,
+        step: &ContainerStep,
+        wanted: &Wanted<Container>,
+    ) -> Result<(), StepError> {
         let containers = &self.hands.containers;
         match step {
             ContainerStep::Create => {
@@ -34,7 +38,9 @@ impl ContainerController {
     }
 
     async fn attach(&self, wanted: &Wanted<Container>, network: &str) -> Result<(), StepError> {
-        let Some(link) = wanted.object.spec.networks.iter().find(|link| link.name == network) else { return Ok(()) };
+        let Some(link) = wanted.object.spec.networks.iter().find(|link| link.name == network) else {
+            return Ok(());
+        };
         let (joined, container) = (self.joined(wanted, link), self.engine_name(wanted));
         // A place on a network that was made anew, or without the right names, has to be left first.
         self.hands.networks.disconnect(&joined.name, &container).await.map_err(failed)?;
@@ -50,10 +56,15 @@ impl ContainerController {
         let spec = &wanted.object.spec;
         let facts = self.look(wanted).await.map_err(|blind| StepError::new(Reason::CannotSee, blind.0))?;
         let missing = |message: String| StepError::new(Reason::DependencyNotReady, message);
-        let image = facts.image.ok_or_else(|| missing(format!("image {} is not here", facts.image_reference)))?;
+        let image =
+            facts.image.ok_or_else(|| missing(format!("image {} is not here", facts.image_reference)))?;
         let mut mounts = Vec::new();
         for mount in &spec.mounts {
-            let path = facts.volumes.get(&mount.volume).cloned().unwrap_or_else(|| Err("it was not looked at".into()));
+            let path = facts
+                .volumes
+                .get(&mount.volume)
+                .cloned()
+                .unwrap_or_else(|| Err("it was not looked at".into()));
             let host_path = path.map_err(missing)?;
             mounts.push(BoundFolder { host_path, path: mount.path.clone(), read_only: mount.read_only });
         }

@@ -39,7 +39,9 @@ pub(super) fn target(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Strin
     let secrets: BTreeMap<&String, &String> = facts
         .env
         .iter()
-        .filter_map(|(name, value)| if let Ok(EnvValue::Secret(hash)) = value { Some((name, hash)) } else { None })
+        .filter_map(
+            |(name, value)| if let Ok(EnvValue::Secret(hash)) = value { Some((name, hash)) } else { None },
+        )
         .collect();
     spec_hash(&(&wanted.object.spec, secrets))
 }
@@ -52,11 +54,16 @@ pub(super) fn seen(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
         return if finished || stopped { Seen::Ours(Vec::new()) } else { Seen::Absent };
     };
     match facts.ownership {
-        Ownership::Foreign => return Seen::Foreign(format!("A container {} exists that Hearth did not make", container.name)),
-        Ownership::OtherHome => return Seen::Foreign(format!("Container {} belongs to another Hearth", container.name)),
+        Ownership::Foreign => {
+            return Seen::Foreign(format!("A container {} exists that Hearth did not make", container.name));
+        }
+        Ownership::OtherHome => {
+            return Seen::Foreign(format!("Container {} belongs to another Hearth", container.name));
+        }
         Ownership::Predecessor if wanted.gone => return Seen::Absent,
         Ownership::Predecessor => {
-            let difference = FieldDiff::new("metadata.uid", Some("this container".into()), Some("one made before".into()));
+            let difference =
+                FieldDiff::new("metadata.uid", Some("this container".into()), Some("one made before".into()));
             return Seen::Ours(vec![difference]);
         }
         Ownership::Mine => {}
@@ -74,8 +81,9 @@ pub(super) fn seen(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
     }
     differences.extend(shape(wanted, facts, container));
     differences.extend(places(wanted, facts, container));
-    let has_done_its_work =
-        wanted.object.spec.r#type == ContainerType::Job && container.state.status == "exited" && container.state.exit_code == 0;
+    let has_done_its_work = wanted.object.spec.r#type == ContainerType::Job
+        && container.state.status == "exited"
+        && container.state.exit_code == 0;
     if !container.state.running && container.state.status != "restarting" && !has_done_its_work {
         differences.push(power(Power::Running, container));
     }
@@ -87,7 +95,11 @@ fn power(wanted: Power, container: &ContainerFacts) -> FieldDiff {
 }
 
 /// Differences that only making the container anew can mend.
-pub(super) fn shape(wanted: &Wanted<Container>, facts: &ContainerSeen, seen: &ContainerFacts) -> Vec<FieldDiff> {
+pub(super) fn shape(
+    wanted: &Wanted<Container>,
+    facts: &ContainerSeen,
+    seen: &ContainerFacts,
+) -> Vec<FieldDiff> {
     let spec = &wanted.object.spec;
     let mut differences = Vec::new();
     let into = &mut differences;
@@ -100,10 +112,19 @@ pub(super) fn shape(wanted: &Wanted<Container>, facts: &ContainerSeen, seen: &Co
     sandbox(spec, seen, into);
     lifecycle(spec, seen, into);
     for label in &spec.labels {
-        FieldDiff::compare_json(into, &format!("spec.labels[{}]", label.name), &Some(&label.value), &seen.labels.get(&label.name));
+        FieldDiff::compare_json(
+            into,
+            &format!("spec.labels[{}]", label.name),
+            &Some(&label.value),
+            &seen.labels.get(&label.name),
+        );
     }
     if seen.labels.get(labels::OWNER_UID).map(String::as_str) != Some(wanted.owner_uid()) {
-        into.push(FieldDiff::new("metadata.labels", Some(wanted.owner_uid().into()), seen.labels.get(labels::OWNER_UID).cloned()));
+        into.push(FieldDiff::new(
+            "metadata.labels",
+            Some(wanted.owner_uid().into()),
+            seen.labels.get(labels::OWNER_UID).cloned(),
+        ));
     }
     if seen.state.status == "paused" {
         into.push(power(Power::Running, seen));
@@ -120,8 +141,18 @@ fn program(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff
         (None, None) => command.clone(),
     };
     FieldDiff::compare_json(into, "spec.command", &wanted_command, &seen.command);
-    FieldDiff::compare_json(into, "spec.entrypoint", spec.entrypoint.as_ref().unwrap_or(entrypoint), &seen.entrypoint);
-    FieldDiff::compare(into, "spec.workingDir", spec.working_dir.as_ref().unwrap_or(working_dir), &seen.working_dir);
+    FieldDiff::compare_json(
+        into,
+        "spec.entrypoint",
+        spec.entrypoint.as_ref().unwrap_or(entrypoint),
+        &seen.entrypoint,
+    );
+    FieldDiff::compare(
+        into,
+        "spec.workingDir",
+        spec.working_dir.as_ref().unwrap_or(working_dir),
+        &seen.working_dir,
+    );
     FieldDiff::compare(into, "spec.user", spec.user.as_ref().unwrap_or(user), &seen.user);
     FieldDiff::compare(into, "spec.init", &spec.init, &seen.init);
     if spec.hostname.is_some() {
@@ -138,7 +169,11 @@ fn environment(facts: &ContainerSeen, seen: &ContainerFacts, into: &mut Vec<Fiel
         match facts.env.get(name) {
             Some(Ok(EnvValue::Secret(hash))) => {
                 if is != Some(hash) {
-                    into.push(FieldDiff::new(field, Some(SECRET.into()), is.map(|_| format!("{SECRET}, another one"))));
+                    into.push(FieldDiff::new(
+                        field,
+                        Some(SECRET.into()),
+                        is.map(|_| format!("{SECRET}, another one")),
+                    ));
                 }
             }
             // A missing secret is waited for; what runs meanwhile is left as it is.
@@ -153,14 +188,20 @@ fn storage(spec: &ContainerSpec, facts: &ContainerSeen, seen: &ContainerFacts, i
     // A folder that is not there cannot be compared; that it is not there is told elsewhere.
     if facts.volumes.values().all(Result::is_ok) {
         let folder = |mount: &hearth_kinds::container::Mount| BoundFolder {
-            host_path: facts.volumes.get(&mount.volume).and_then(|path| path.clone().ok()).unwrap_or_default(),
+            host_path: facts
+                .volumes
+                .get(&mount.volume)
+                .and_then(|path| path.clone().ok())
+                .unwrap_or_default(),
             path: mount.path.clone(),
             read_only: mount.read_only,
         };
         let mut mounts: Vec<BoundFolder> = spec.mounts.iter().map(folder).collect();
         mounts.sort_by(|a, b| a.path.cmp(&b.path));
         let shown = |mounts: &[BoundFolder]| {
-            let one = |m: &BoundFolder| format!("{}:{}{}", m.host_path, m.path, if m.read_only { ":ro" } else { "" });
+            let one = |m: &BoundFolder| {
+                format!("{}:{}{}", m.host_path, m.path, if m.read_only { ":ro" } else { "" })
+            };
             mounts.iter().map(one).collect::<Vec<_>>().join(" ")
         };
         FieldDiff::compare(into, "spec.mounts", &shown(&mounts), &shown(&seen.mounts));
@@ -168,7 +209,9 @@ fn storage(spec: &ContainerSpec, facts: &ContainerSeen, seen: &ContainerFacts, i
     let mut tmpfs: Vec<MemoryFolder> = spec.tmpfs.iter().map(memory_folder).collect();
     tmpfs.sort();
     let shown = |folders: &[MemoryFolder]| {
-        let one = |f: &MemoryFolder| f.size_bytes.map_or_else(|| f.path.clone(), |size| format!("{} of {size} bytes", f.path));
+        let one = |f: &MemoryFolder| {
+            f.size_bytes.map_or_else(|| f.path.clone(), |size| format!("{} of {size} bytes", f.path))
+        };
         folders.iter().map(one).collect::<Vec<_>>().join(", ")
     };
     FieldDiff::compare(into, "spec.tmpfs", &shown(&tmpfs), &shown(&seen.tmpfs));
@@ -181,8 +224,14 @@ pub(super) fn memory_folder(tmpfs: &hearth_kinds::container::Tmpfs) -> MemoryFol
 }
 
 fn sandbox(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff>) {
-    let sorted = |list: &[String]| list.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect::<Vec<_>>();
-    FieldDiff::compare_json(into, "spec.capabilities", &sorted(&spec.capabilities), &sorted(&seen.capabilities));
+    let sorted =
+        |list: &[String]| list.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect::<Vec<_>>();
+    FieldDiff::compare_json(
+        into,
+        "spec.capabilities",
+        &sorted(&spec.capabilities),
+        &sorted(&seen.capabilities),
+    );
     FieldDiff::compare_json(into, "spec.devices", &sorted(&spec.devices), &sorted(&seen.devices));
     let mut ports = spec.ports.clone();
     ports.sort();
@@ -202,7 +251,12 @@ fn lifecycle(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDi
     FieldDiff::compare_json(into, "spec.restart", &Some(spec.restart), &seen.restart);
     FieldDiff::compare_json(into, "spec.health", &health(spec, &seen.image), &seen.health_check);
     let seconds = |grace: Duration| i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
-    FieldDiff::compare_json(into, "spec.stop.graceSeconds", &Some(spec.stop.grace_seconds), &seen.stop_grace.map(seconds));
+    FieldDiff::compare_json(
+        into,
+        "spec.stop.graceSeconds",
+        &Some(spec.stop.grace_seconds),
+        &seen.stop_grace.map(seconds),
+    );
     let signal = spec.stop.signal.as_ref().unwrap_or(&seen.image.stop_signal);
     FieldDiff::compare(into, "spec.stop.signal", or_default(signal), or_default(&seen.stop_signal));
 }
@@ -218,7 +272,11 @@ fn health(spec: &ContainerSpec, image: &ImageDefaults) -> Option<HealthCheck> {
 }
 
 /// Differences in the container's places on networks, which can be mended while it runs.
-pub(super) fn places(wanted: &Wanted<Container>, facts: &ContainerSeen, seen: &ContainerFacts) -> Vec<FieldDiff> {
+pub(super) fn places(
+    wanted: &Wanted<Container>,
+    facts: &ContainerSeen,
+    seen: &ContainerFacts,
+) -> Vec<FieldDiff> {
     let mut differences = Vec::new();
     for link in &wanted.object.spec.networks {
         let field = format!("spec.networks[{}]", link.name);
@@ -227,9 +285,14 @@ pub(super) fn places(wanted: &Wanted<Container>, facts: &ContainerSeen, seen: &C
             differences.push(FieldDiff::new(field, Some("attached".into()), None));
             continue;
         };
-        let dead = network.id.as_ref().is_some_and(|id| !place.network_id.is_empty() && *id != place.network_id);
+        let dead =
+            network.id.as_ref().is_some_and(|id| !place.network_id.is_empty() && *id != place.network_id);
         if dead {
-            differences.push(FieldDiff::new(field, Some("attached".into()), Some("attached to a network that is gone".into())));
+            differences.push(FieldDiff::new(
+                field,
+                Some("attached".into()),
+                Some("attached to a network that is gone".into()),
+            ));
         } else if let Some(missing) = link.aliases.iter().find(|alias| !place.aliases.contains(alias)) {
             differences.push(FieldDiff::new(format!("{field}.aliases"), Some(missing.clone()), None));
         }

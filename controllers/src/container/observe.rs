@@ -87,7 +87,11 @@ impl ContainerController {
             image_reference,
             env,
             volumes,
-            networks: spec.networks.iter().map(|link| (link.name.clone(), self.network(wanted, &link.name))).collect(),
+            networks: spec
+                .networks
+                .iter()
+                .map(|link| (link.name.clone(), self.network(wanted, &link.name)))
+                .collect(),
             unmet: unmet(&self.store, wanted),
             container,
         })
@@ -138,7 +142,10 @@ impl ContainerController {
     }
 
     fn network(&self, wanted: &Wanted<Container>, name: &str) -> NetworkSeen {
-        let object = self.store.get(&Key::new("Network", wanted.namespace(), name)).filter(|network| !network.is_going());
+        let object = self
+            .store
+            .get(&Key::new("Network", wanted.namespace(), name))
+            .filter(|network| !network.is_going());
         let id = object.and_then(|network| network.status()["networkId"].as_str().map(str::to_owned));
         NetworkSeen { engine_name: self.naming.of(wanted.namespace(), name), id }
     }
@@ -175,7 +182,9 @@ pub(super) fn resolve_env(store: &Store, namespace: &str, env: &EnvVar) -> Resul
 
 fn secret_value(store: &Store, namespace: &str, secret: &SecretKeyRef) -> Result<String, String> {
     let SecretKeyRef { name, key } = secret;
-    let object = store.get(&Key::new("Secret", namespace, name)).ok_or_else(|| format!("Secret {name} does not exist"))?;
+    let object = store
+        .get(&Key::new("Secret", namespace, name))
+        .ok_or_else(|| format!("Secret {name} does not exist"))?;
     let data = object.body.get("data").and_then(|data| data.get(key));
     let data = data.ok_or_else(|| format!("Secret {name} has no key {key}"))?;
     let bytes: k8s_openapi::ByteString =
@@ -186,13 +195,16 @@ fn secret_value(store: &Store, namespace: &str, secret: &SecretKeyRef) -> Result
 fn unmet(store: &Store, wanted: &Wanted<Container>) -> Vec<Unmet> {
     let holds = |other: Option<&Object>, condition: DependencyCondition| {
         // What a status says holds only for the spec it was made for.
-        let current = |object: &&Object| object.status()["observedGeneration"].as_i64() == object.metadata.generation;
+        let current =
+            |object: &&Object| object.status()["observedGeneration"].as_i64() == object.metadata.generation;
         let Some(status) = other.filter(current).map(Object::status) else { return false };
         let runs = status["state"] == "running";
         match condition {
             DependencyCondition::Started => runs || !status["completedAt"].is_null(),
             DependencyCondition::Healthy => runs && status["health"] == Health::Healthy.as_str(),
-            DependencyCondition::Completed => !status["completedAt"].is_null() && status["summary"] == Verdict::Ready.as_str(),
+            DependencyCondition::Completed => {
+                !status["completedAt"].is_null() && status["summary"] == Verdict::Ready.as_str()
+            }
         }
     };
     let dependencies = wanted.object.spec.depends_on.iter();

@@ -33,10 +33,16 @@ pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<Co
         _ if diff::is_finished_job(wanted) => Plan::nothing(),
         (Some(container), Ownership::Mine) if spec.power == Power::Stopped => {
             let running = container.state.running || container.state.status == "restarting";
-            if running { Plan::steps(vec![ContainerStep::Stop(container.id.clone())]) } else { Plan::nothing() }
+            if running {
+                Plan::steps(vec![ContainerStep::Stop(container.id.clone())])
+            } else {
+                Plan::nothing()
+            }
         }
         _ if spec.power == Power::Stopped => Plan::nothing(),
-        (Some(container), Ownership::Predecessor) => missing(wanted, facts).unwrap_or_else(|| take_down(container)),
+        (Some(container), Ownership::Predecessor) => {
+            missing(wanted, facts).unwrap_or_else(|| take_down(container))
+        }
         (Some(container), Ownership::Mine) => towards_running(wanted, facts, container),
         // Of a foreign one the engine tells that it is in the way; nothing is done about it.
         _ => missing(wanted, facts).unwrap_or_else(|| Plan::steps(vec![ContainerStep::Create])),
@@ -48,7 +54,11 @@ fn take_down(container: &ContainerFacts) -> Plan<ContainerStep> {
     Plan::steps(stop.into_iter().chain([ContainerStep::Remove(container.id.clone())]).collect())
 }
 
-fn towards_running(wanted: &Wanted<Container>, facts: &ContainerSeen, container: &ContainerFacts) -> Plan<ContainerStep> {
+fn towards_running(
+    wanted: &Wanted<Container>,
+    facts: &ContainerSeen,
+    container: &ContainerFacts,
+) -> Plan<ContainerStep> {
     if !diff::shape(wanted, facts, container).is_empty() {
         // The old one runs on until everything the new one needs is there.
         return missing(wanted, facts).unwrap_or_else(|| take_down(container));
@@ -61,7 +71,8 @@ fn towards_running(wanted: &Wanted<Container>, facts: &ContainerSeen, container:
         // The engine restarts it; two supervisors would fight.
         "restarting" => Plan::wait(Wait::new(Reason::Restarting, restarting(container))),
         "exited" | "dead" if wanted.object.spec.r#type == ContainerType::Job => after_exit(container),
-        _ => missing(wanted, facts).unwrap_or_else(|| Plan::steps(vec![ContainerStep::Start(container.id.clone())])),
+        _ => missing(wanted, facts)
+            .unwrap_or_else(|| Plan::steps(vec![ContainerStep::Start(container.id.clone())])),
     }
 }
 
@@ -77,7 +88,11 @@ fn restarting(container: &ContainerFacts) -> String {
     format!("It exited with {} and is being restarted", container.state.exit_code)
 }
 
-fn stale_place(wanted: &Wanted<Container>, facts: &ContainerSeen, container: &ContainerFacts) -> Option<Plan<ContainerStep>> {
+fn stale_place(
+    wanted: &Wanted<Container>,
+    facts: &ContainerSeen,
+    container: &ContainerFacts,
+) -> Option<Plan<ContainerStep>> {
     let places = diff::places(wanted, facts, container);
     let link = wanted.object.spec.networks.iter().find(|link| {
         let field = format!("spec.networks[{}]", link.name);
@@ -96,12 +111,17 @@ fn until_healthy(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan
     });
     match container.state.health {
         None | Some(Health::Healthy) => Plan::nothing(),
-        Some(Health::Unhealthy) if was_healthy => Plan::wait(Wait::new(Reason::Unhealthy, "Its health check fails")),
+        Some(Health::Unhealthy) if was_healthy => {
+            Plan::wait(Wait::new(Reason::Unhealthy, "Its health check fails"))
+        }
         Some(Health::Starting | Health::Unhealthy) => {
             let deadline = health_deadline(wanted);
             if wanted.now >= deadline {
                 let seconds = wanted.object.spec.health_deadline_seconds;
-                return Plan::wait(Wait::new(Reason::HealthDeadlineExceeded, format!("Not healthy after {seconds} s")));
+                return Plan::wait(Wait::new(
+                    Reason::HealthDeadlineExceeded,
+                    format!("Not healthy after {seconds} s"),
+                ));
             }
             Plan::wait(Wait::new(Reason::Starting, "Waiting for its health check").until(deadline))
         }
@@ -110,8 +130,15 @@ fn until_healthy(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan
 
 /// By when it should be healthy, counted from when the wait began as its status remembers it.
 fn health_deadline(wanted: &Wanted<Container>) -> Timestamp {
-    let since = wanted.object.status.as_ref().and_then(|status| status.waiting_since.as_ref()).map_or(wanted.now, |time| time.0);
-    since.saturating_add(SignedDuration::from_secs(wanted.object.spec.health_deadline_seconds)).unwrap_or(Timestamp::MAX)
+    let since = wanted
+        .object
+        .status
+        .as_ref()
+        .and_then(|status| status.waiting_since.as_ref())
+        .map_or(wanted.now, |time| time.0);
+    since
+        .saturating_add(SignedDuration::from_secs(wanted.object.spec.health_deadline_seconds))
+        .unwrap_or(Timestamp::MAX)
 }
 
 /// What is missing before a container can be made or started, if anything is.
@@ -119,13 +146,16 @@ fn missing(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Option<Plan<Con
     let spec = &wanted.object.spec;
     if facts.image.is_none() {
         let image = ObjectRef::cluster("Image", &spec.image.image);
-        let wait = Wait::new(Reason::DependencyNotReady, format!("Waiting for image {}", facts.image_reference));
+        let wait =
+            Wait::new(Reason::DependencyNotReady, format!("Waiting for image {}", facts.image_reference));
         return Some(Plan::wait(wait.on(vec![image])));
     }
     if let Some(message) = facts.env.values().find_map(|value| value.as_ref().err()) {
         return Some(Plan::wait(Wait::new(Reason::SecretMissing, message.clone())));
     }
-    if let Some((name, message)) = facts.volumes.iter().find_map(|(name, path)| path.as_ref().err().map(|m| (name, m))) {
+    if let Some((name, message)) =
+        facts.volumes.iter().find_map(|(name, path)| path.as_ref().err().map(|m| (name, m)))
+    {
         let volume = ObjectRef::namespaced("Volume", wanted.namespace(), name);
         return Some(Plan::wait(Wait::new(Reason::DependencyNotReady, message.clone()).on(vec![volume])));
     }
@@ -135,7 +165,9 @@ fn missing(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Option<Plan<Con
     if !facts.unmet.is_empty() {
         let on = facts.unmet.iter().map(|unmet| unmet.reference(wanted.namespace())).collect();
         let message = facts.unmet.iter().map(sentence).collect::<Vec<_>>().join(", ");
-        return Some(Plan::wait(Wait::new(Reason::DependencyNotReady, format!("Waiting for {message}")).on(on)));
+        return Some(Plan::wait(
+            Wait::new(Reason::DependencyNotReady, format!("Waiting for {message}")).on(on),
+        ));
     }
     None
 }

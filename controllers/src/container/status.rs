@@ -39,12 +39,19 @@ fn at_rest(wanted: &Wanted<Container>) -> Reason {
     }
 }
 
-fn as_seen(wanted: &Wanted<Container>, container: Option<&ContainerFacts>, facts: &ContainerSeen) -> ContainerStatus {
+fn as_seen(
+    wanted: &Wanted<Container>,
+    container: Option<&ContainerFacts>,
+    facts: &ContainerSeen,
+) -> ContainerStatus {
     let Some(container) = container else { return ContainerStatus::default() };
     let state = &container.state;
     let place = |name: &String| {
         let network = facts.networks.get(name)?;
-        let place = container.networks.iter().find(|place| place.name == network.engine_name && !place.ip.is_empty())?;
+        let place = container
+            .networks
+            .iter()
+            .find(|place| place.name == network.engine_name && !place.ip.is_empty())?;
         Some(Address { network: name.clone(), ip: place.ip.clone() })
     };
     ContainerStatus {
@@ -76,7 +83,9 @@ fn completion(
         return (before.completed_for.clone(), before.completed_at.clone());
     }
     let done = container.filter(|container| {
-        container.state.status == "exited" && container.state.exit_code == 0 && diff::shape(wanted, facts, container).is_empty()
+        container.state.status == "exited"
+            && container.state.exit_code == 0
+            && diff::shape(wanted, facts, container).is_empty()
     });
     match done {
         Some(container) => (Some(hash), Some(Time(container.state.finished_at.unwrap_or(wanted.now)))),
@@ -85,9 +94,15 @@ fn completion(
 }
 
 /// Since when it waits to become healthy; a wait that was begun goes on counting, also across a restart of ours.
-fn waiting_since(wanted: &Wanted<Container>, before: &ContainerStatus, outcome: &Outcome<ContainerStep>) -> Option<Time> {
+fn waiting_since(
+    wanted: &Wanted<Container>,
+    before: &ContainerStatus,
+    outcome: &Outcome<ContainerStep>,
+) -> Option<Time> {
     match outcome {
-        Outcome::Waiting(wait) if matches!(wait.reason, Reason::Starting | Reason::HealthDeadlineExceeded) => {
+        Outcome::Waiting(wait)
+            if matches!(wait.reason, Reason::Starting | Reason::HealthDeadlineExceeded) =>
+        {
             before.waiting_since.clone().or(Some(Time(wanted.now)))
         }
         _ => None,
@@ -95,13 +110,21 @@ fn waiting_since(wanted: &Wanted<Container>, before: &ContainerStatus, outcome: 
 }
 
 /// The verdicts that a wait alone does not tell.
-fn sharpen(common: &mut CommonStatus, wanted: &Wanted<Container>, container: Option<&ContainerFacts>, outcome: &Outcome<ContainerStep>) {
+fn sharpen(
+    common: &mut CommonStatus,
+    wanted: &Wanted<Container>,
+    container: Option<&ContainerFacts>,
+    outcome: &Outcome<ContainerStep>,
+) {
     if wanted.gone || common.reason == Some(Reason::CannotSee) {
         return;
     }
-    let is_job = wanted.object.spec.r#type == ContainerType::Job && wanted.object.spec.power == Power::Running;
+    let is_job =
+        wanted.object.spec.r#type == ContainerType::Job && wanted.object.spec.power == Power::Running;
     match (outcome, common.reason) {
-        (Outcome::Waiting(_), Some(Reason::Unhealthy | Reason::Restarting)) => common.summary = Some(Verdict::Degraded),
+        (Outcome::Waiting(_), Some(Reason::Unhealthy | Reason::Restarting)) => {
+            common.summary = Some(Verdict::Degraded)
+        }
         (Outcome::Waiting(_), Some(Reason::HealthDeadlineExceeded)) => common.summary = Some(Verdict::Failed),
         // A job that runs has nothing to be done about it and is not done.
         (Outcome::Steady, _) if is_job && container.is_some_and(|container| container.state.running) => {
@@ -112,7 +135,9 @@ fn sharpen(common: &mut CommonStatus, wanted: &Wanted<Container>, container: Opt
         _ => {}
     }
     // Only while it matters: the engine remembers the last death of what runs well again.
-    if common.summary != Some(Verdict::Ready) && container.is_some_and(|container| container.state.out_of_memory) {
+    if common.summary != Some(Verdict::Ready)
+        && container.is_some_and(|container| container.state.out_of_memory)
+    {
         let known = common.message.take().map(|message| format!("{message}; ")).unwrap_or_default();
         common.message = Some(format!("{known}it was killed for using too much memory"));
     }

@@ -6,10 +6,18 @@ use hearth_engine::{Key, Object, Query, Store};
 pub(super) fn triggers() -> Triggers {
     let referenced: Vec<(&'static str, Referrers)> = vec![
         ("Image", |image, store| referring(store, None, |spec| spec["image"]["ref"] == image.name())),
-        ("Secret", |secret, store| referring(store, namespace(secret), |spec| uses_secret(spec, secret.name()))),
-        ("Volume", |volume, store| referring(store, namespace(volume), |spec| lists(spec, "mounts", "volume", volume.name()))),
-        ("Network", |network, store| referring(store, namespace(network), |spec| lists(spec, "networks", "name", network.name()))),
-        ("Container", |other, store| referring(store, namespace(other), |spec| lists(spec, "dependsOn", "container", other.name()))),
+        ("Secret", |secret, store| {
+            referring(store, namespace(secret), |spec| uses_secret(spec, secret.name()))
+        }),
+        ("Volume", |volume, store| {
+            referring(store, namespace(volume), |spec| lists(spec, "mounts", "volume", volume.name()))
+        }),
+        ("Network", |network, store| {
+            referring(store, namespace(network), |spec| lists(spec, "networks", "name", network.name()))
+        }),
+        ("Container", |other, store| {
+            referring(store, namespace(other), |spec| lists(spec, "dependsOn", "container", other.name()))
+        }),
     ];
     Triggers { owned: Vec::new(), referenced }
 }
@@ -18,9 +26,19 @@ fn namespace(object: &Object) -> Option<&str> {
     object.metadata.namespace.as_deref()
 }
 
-fn referring(store: &Store, namespace: Option<&str>, refers: impl Fn(&serde_json::Value) -> bool) -> Vec<Key> {
+fn referring(
+    store: &Store,
+    namespace: Option<&str>,
+    refers: impl Fn(&serde_json::Value) -> bool,
+) -> Vec<Key> {
     let query = Query { namespace: namespace.map(str::to_owned), ..Query::of("Container") };
-    store.list(&query).items.iter().filter(|container| refers(container.spec())).map(|container| container.key()).collect()
+    store
+        .list(&query)
+        .items
+        .iter()
+        .filter(|container| refers(container.spec()))
+        .map(|container| container.key())
+        .collect()
 }
 
 fn lists(spec: &serde_json::Value, list: &str, field: &str, name: &str) -> bool {
@@ -31,6 +49,10 @@ fn uses_secret(spec: &serde_json::Value, name: &str) -> bool {
     spec["env"].as_array().into_iter().flatten().any(|env| {
         let source = &env["valueFrom"];
         source["secretKeyRef"]["name"] == name
-            || source["parts"].as_array().into_iter().flatten().any(|part| part["secretKeyRef"]["name"] == name)
+            || source["parts"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|part| part["secretKeyRef"]["name"] == name)
     })
 }
