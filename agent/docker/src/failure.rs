@@ -20,12 +20,12 @@ pub(crate) enum Call {
 }
 
 /// Sentences that mean another thing than their status.
-const CONFLICTS: &[&str] = &["has active endpoints", "Pool overlaps with other one", "invalid pool request"];
+const CONFLICTS: &[&str] =
+    &["has active endpoints", "Pool overlaps with other one", "networks have overlapping"];
 const MISSING: &[&str] = &["bind source path does not exist"];
 /// What a registry says of a name it does not know, or does not show to us.
 const UNKNOWN_NAMES: &[&str] = &[
     "manifest unknown",
-    "not found",
     "name unknown",
     "access denied",
     "access to the resource is denied",
@@ -49,9 +49,11 @@ impl Call {
         match status {
             _ if says(CONFLICTS) => Fault::Conflict(message),
             _ if says(MISSING) => Fault::Missing(message),
+            // Docker was replaced by another version while we ran; the next call asks which one.
+            400 if message.starts_with("client version") => Fault::Blind(message),
             404 => Fault::Missing(message),
             409 => Fault::Conflict(message),
-            400 | 401 | 403 => Fault::Refused(message),
+            400 | 401 | 403 | 501 => Fault::Refused(message),
             500 if self == Self::Change && !message.is_empty() => Fault::Failed(message),
             500.. => Fault::Blind(format!("Docker answered {status}: {message}")),
             _ => Fault::Failed(format!("Docker answered {status}: {message}")),
@@ -99,4 +101,87 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Call, Error, Fault, pull_fault};
+
+    fn said(status_code: u16, message: &str) -> Error {
+        Error::DockerResponseServerError { status_code, message: message.to_owned() }
+    }
+
+    /// The word for a fault, as these bodies of Docker 20.10 are told.
+    fn word(fault: &Fault) -> &'static str {
+        match fault {
+            Fault::Blind(_) => "blind",
+            Fault::Refused(_) => "refused",
+            Fault::Conflict(_) => "conflict",
+            Fault::Missing(_) => "missing",
+            Fault::Failed(_) => "failed",
+        }
+    }
+
+    #[test]
+    fn captured_errors_are_told_as_what_they_are() {
+        for (status, message, expected) in [
+            (409, "Conflict. The container name \"/a\" is already in use by container \"2a\".", "conflict"),
+            (409, "network with name a already exists", "conflict"),
+            (403, "Pool overlaps with other one on this address space", "conflict"),
+            (403, "error while removing network: network a id c0 has active endpoints", "conflict"),
+            (409, "conflict: unable to remove repository reference \"a:1\" (must force)", "conflict"),
+            (404, "No such image: sha256:11", "missing"),
+            (404, "network a not found", "missing"),
+            (400, "invalid mount config for type \"bind\": bind source path does not exist: /a", "missing"),
+            (
+                400,
+                "failed to create shim task: exec: \"/nope\": no such file or directory: unknown",
+                "refused",
+            ),
+            (400, "client version 1.41 is too old. Minimum supported API version is 1.44", "blind"),
+            (501, "configured logging driver does not support reading", "refused"),
+            (500, "driver failed programming external connectivity on endpoint a", "failed"),
+            (500, "", "blind"),
+            (503, "starting", "blind"),
+        ] {
+            assert_eq!(word(&Call::Change.fault(said(status, message))), expected, "{status} {message}");
+        }
+        assert_eq!(word(&Call::Tell.fault(said(500, "database is locked"))), "blind");
+        assert_eq!(word(&Call::Tell.fault(Error::RequestTimeoutError)), "blind");
+    }
+
+    #[test]
+    fn captured_pull_errors_are_told_as_what_they_are() {
+        for (error, expected) in [
+            (said(404, "manifest for a:1 not found: manifest unknown: manifest unknown"), "refused"),
+            (
+                said(
+                    404,
+                    "pull access denied for a, repository does not exist or may require 'docker login'",
+                ),
+                "refused",
+            ),
+            (
+                said(
+                    500,
+                    "Get \"http://127.0.0.1:1/v2/\": dial tcp 127.0.0.1:1: connect: connection refused",
+                ),
+                "failed",
+            ),
+            (said(500, "unauthorized: authentication required"), "refused"),
+            (said(500, "toomanyrequests: You have reached your pull rate limit"), "failed"),
+            (Error::DockerStreamError { error: "no space left on device".to_owned() }, "failed"),
+            (Error::DockerStreamError { error: "manifest unknown".to_owned() }, "refused"),
+            (Error::RequestTimeoutError, "blind"),
+        ] {
+            let text = error.to_string();
+            assert_eq!(word(&pull_fault(error)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        let fault = Call::Change.fault(said(500, "one\n  two\n"));
+        assert_eq!(fault, Fault::Failed("one two".to_owned()));
+    }
 }

@@ -80,6 +80,16 @@ impl Machine {
         })
     }
 
+    /// The hand that is tested.
+    pub(crate) fn hand(&self) -> &Docker {
+        &self.docker
+    }
+
+    /// Docker itself, for what somebody else does to it.
+    pub(crate) fn raw(&self) -> &bollard::Docker {
+        &self.raw
+    }
+
     /// Takes away the images that were given out, and the folder.
     pub(crate) async fn clear(&self) {
         let given: Vec<String> = self.given.lock().unwrap().drain(..).collect();

@@ -1,4 +1,7 @@
-//! The contract suite against the Docker of this machine.
+//! The contract suite against the Docker of this machine, and what only a real one can show.
+
+mod by_hand;
+mod slow_registry;
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
