@@ -254,6 +254,11 @@ impl Machine {
         self.change(|state| state.proxy.set(|proxy| proxy.clear()));
     }
 
+    /// A server that is no container answers at an address, and says this.
+    pub fn serve_at(&self, address: &str, says: &str) {
+        self.change(|state| state.proxy.servers.insert(address.to_owned(), says.to_owned()));
+    }
+
     /// Asks for the page of a host, as a browser in the home does. The first route for it answers; a forward leads to
     /// the running container of that name, alias or address.
     pub fn ask(&self, host: &str) -> Reply {
@@ -357,6 +362,9 @@ fn ask(state: &State, host: &str) -> Reply {
 }
 
 fn forward(state: &State, address: &str) -> Reply {
+    if let Some(says) = state.proxy.servers.get(address) {
+        return Reply { status: 200, body: says.clone(), container: None };
+    }
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let is_meant = |each: &&Container| {
         let is_known = each

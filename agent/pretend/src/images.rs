@@ -74,11 +74,11 @@ impl Reference {
         if text.is_empty() || !text.chars().all(is_plain) || text.contains("..") || text.starts_with('/') {
             return Err(refused());
         }
-        if text.starts_with("sha256:") {
+        if is_digest(text) {
             return Ok(Self { repository: String::new(), tag: None, digest: Some(text.to_owned()) });
         }
         let (name, digest) = match text.split_once('@') {
-            Some((name, digest)) if digest.starts_with("sha256:") => (name, Some(digest.to_owned())),
+            Some((name, digest)) if is_digest(digest) => (name, Some(digest.to_owned())),
             Some(_) => return Err(refused()),
             None => (text, None),
         };
@@ -89,7 +89,7 @@ impl Reference {
         };
         let short = repository.strip_prefix("docker.io/").unwrap_or(repository);
         let short = short.strip_prefix("library/").unwrap_or(short);
-        if short.is_empty() || tag.as_deref() == Some("") {
+        if short.is_empty() || short == "sha256" || tag.as_deref() == Some("") {
             return Err(refused());
         }
         Ok(Self { repository: short.to_owned(), tag, digest })
@@ -221,6 +221,11 @@ impl Images for Machine {
         let parsed = Reference::parse(reference)?;
         self.call(Op::RemoveImage, reference, |state| remove(state, &parsed)).await
     }
+}
+
+fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:")
+        .is_some_and(|hex| hex.len() == 64 && hex.chars().all(|c| c.is_ascii_hexdigit()))
 }
 
 /// Between 8 and 72 MiB, by the digest.

@@ -91,7 +91,7 @@ impl Networks for Machine {
     async fn inspect(&self, name: &str) -> Result<Option<NetworkFacts>, Fault> {
         check_name(name)?;
         self.call(Op::InspectNetwork, name, |state| {
-            Ok(state.network(name).map(|network| network.facts(state.attached(&network.id))))
+            Ok(state.networks.get(name).map(|network| network.facts(state.attached(&network.id))))
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! [`Proxy`] of the pretend machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use hearth_capabilities::Fault;
@@ -26,6 +26,9 @@ pub(crate) struct ProxyState {
     pub(crate) routes: Vec<Entry>,
     /// Grows with every real change, and names the state.
     version: u64,
+    /// Servers besides the containers, by address, and what they say.
+    #[serde(default)]
+    pub(crate) servers: BTreeMap<String, String>,
 }
 
 /// One route, as it is kept.

@@ -140,7 +140,7 @@ pub(crate) fn start(state: &mut State, name: &str) -> Result<(), Fault> {
                 container.run.writes = Some(now.elapsed + AT_ONCE);
             }
         }
-        Program::Usual => write(state, name, "ready", false),
+        Program::Usual | Program::Serve => write(state, name, "ready", false),
         _ => {}
     }
     Ok(())
