@@ -1,11 +1,11 @@
-//! What a person, a program or bad luck does to the machine behind Hearth's back, and how a browser sees it.
+//! What a person, a program or bad luck does to the machine behind Hearth's back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{ContainerFacts, ImageDefaults};
-use hearth_capabilities::proxy::{Answer, SeenRoute};
+use hearth_capabilities::proxy::SeenRoute;
 use hearth_capabilities::volumes::Leaf;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::containers::{facts_of, life};
 use crate::images::{self, Says};
 use crate::machine::Machine;
 use crate::networks;
-use crate::proxy::{CATCH_ALL_PAGE, Entry};
+use crate::proxy::Entry;
 use crate::state::State;
 use crate::volumes::Node;
 
@@ -42,17 +42,6 @@ pub enum Behaviour {
     },
     /// It runs, but answers no request.
     Mute,
-}
-
-/// What a browser is answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// The HTTP status.
-    pub status: u16,
-    /// The page; of a container its name.
-    pub body: String,
-    /// The container that answered.
-    pub container: Option<String>,
 }
 
 /// By hand, to containers.
@@ -233,7 +222,7 @@ impl Machine {
     }
 }
 
-/// By hand, to the proxy, and what a browser sees of it.
+/// By hand, to the proxy.
 impl Machine {
     /// Changes the routes past Hearth.
     pub fn edit_proxy(&self, edit: impl FnOnce(&mut Vec<SeenRoute>)) {
@@ -252,17 +241,6 @@ impl Machine {
     /// The proxy was started anew, without any configuration.
     pub fn clear_proxy(&self) {
         self.change(|state| state.proxy.set(|proxy| proxy.clear()));
-    }
-
-    /// A server that is no container answers at an address, and says this.
-    pub fn serve_at(&self, address: &str, says: &str) {
-        self.change(|state| state.proxy.servers.insert(address.to_owned(), says.to_owned()));
-    }
-
-    /// Asks for the page of a host, as a browser in the home does. The first route for it answers; a forward leads to
-    /// the running container of that name, alias or address.
-    pub fn ask(&self, host: &str) -> Reply {
-        self.look(|state| ask(state, host))
     }
 }
 
@@ -339,48 +317,5 @@ fn check_those(state: &mut State, name_or_reference: &str) {
         state.containers.values().filter(is_meant).map(|each| each.name.clone()).collect();
     for name in names {
         life::check_again(state, &name);
-    }
-}
-
-fn ask(state: &State, host: &str) -> Reply {
-    let page = |status, body: &str| Reply { status, body: body.to_owned(), container: None };
-    let is_for = |hosts: &[String]| hosts.iter().any(|each| each.eq_ignore_ascii_case(host));
-    for route in &state.proxy.routes {
-        match route.seen() {
-            SeenRoute::Ours(route) if is_for(&route.hosts) => {
-                return match route.answer {
-                    Answer::Page { status, html } => page(status, &html),
-                    Answer::Forward { address } => forward(state, &address),
-                };
-            }
-            SeenRoute::CatchAll => return page(404, CATCH_ALL_PAGE),
-            SeenRoute::Ours(_) | SeenRoute::Other { .. } => {}
-        }
-    }
-    // A proxy without a route for it answers with nothing at all, and 200.
-    page(200, "")
-}
-
-fn forward(state: &State, address: &str) -> Reply {
-    if let Some(says) = state.proxy.servers.get(address) {
-        return Reply { status: 200, body: says.clone(), container: None };
-    }
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let is_meant = |each: &&Container| {
-        let is_known = each
-            .places
-            .values()
-            .any(|place| place.ip == host || place.aliases.iter().any(|alias| alias == host));
-        each.run.is_running() && (each.name == host || is_known)
-    };
-    let is_mute = |each: &Container| {
-        let told = |key: &str| state.behaviours.get(key) == Some(&Behaviour::Mute);
-        told(&each.name) || told(&each.image_reference)
-    };
-    match state.containers.values().find(is_meant).filter(|each| !is_mute(each)) {
-        Some(container) => {
-            Reply { status: 200, body: container.name.clone(), container: Some(container.name.clone()) }
-        }
-        None => Reply { status: 502, body: String::new(), container: None },
     }
 }

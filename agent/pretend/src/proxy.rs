@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::faults::Op;
 use crate::machine::Machine;
+use crate::state::State;
 
 /// The id of the route that answers where no other does.
 const CATCH_ALL: &str = "hearth-catchall";
@@ -29,6 +30,9 @@ pub(crate) struct ProxyState {
     /// Servers besides the containers, by address, and what they say.
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, String>,
+    /// The container it runs in; `None` means it always runs.
+    #[serde(default)]
+    pub(crate) container: Option<String>,
 }
 
 /// One route, as it is kept.
@@ -120,12 +124,17 @@ impl ProxyState {
 #[async_trait]
 impl Proxy for Machine {
     async fn read(&self) -> Result<ProxyFacts, Fault> {
-        self.call(Op::ReadProxy, "", |state| Ok(state.proxy.facts())).await
+        self.call(Op::ReadProxy, "", |state| {
+            is_there(state)?;
+            Ok(state.proxy.facts())
+        })
+        .await
     }
 
     async fn reset(&self, routes: &[ProxyRoute]) -> Result<(), Fault> {
         check(routes)?;
         self.call(Op::ResetProxy, "routes", |state| {
+            is_there(state)?;
             state.proxy.set(|proxy| proxy.configure(routes));
             Ok(())
         })
@@ -135,6 +144,7 @@ impl Proxy for Machine {
     async fn write(&self, routes: &[ProxyRoute], tag: &str) -> Result<(), Fault> {
         check(routes)?;
         self.call(Op::WriteProxy, "routes", |state| {
+            is_there(state)?;
             if state.proxy.facts().tag != tag {
                 return Err(Fault::Conflict("the proxy's routes have changed since they were read".into()));
             }
@@ -142,6 +152,14 @@ impl Proxy for Machine {
             Ok(())
         })
         .await
+    }
+}
+
+fn is_there(state: &State) -> Result<(), Fault> {
+    if state.proxy_runs() {
+        Ok(())
+    } else {
+        Err(Fault::Blind("no answer from the proxy: connection refused".into()))
     }
 }
 

@@ -106,6 +106,12 @@ impl State {
         self.containers.values().filter(is_on).map(|each| each.name.clone()).collect()
     }
 
+    /// Whether the proxy runs, which it always does unless it runs in a container.
+    pub(crate) fn proxy_runs(&self) -> bool {
+        let is_running = |name: &String| self.containers.get(name).is_some_and(|each| each.run.is_running());
+        self.proxy.container.as_ref().is_none_or(is_running)
+    }
+
     /// The first free address of a network.
     pub(crate) fn free_address(&self, network_id: &str) -> String {
         let Some(network) = self.network(network_id) else { return String::new() };

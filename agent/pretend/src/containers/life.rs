@@ -12,6 +12,7 @@ use hearth_meta::{Time, labels};
 use crate::containers::program::{Program, program_of};
 use crate::containers::record::{Container, HealthWord, Line, Status};
 use crate::hand::Behaviour;
+use crate::proxy::ProxyState;
 use crate::state::{Moment, State};
 
 /// The first wait before a container is started again; it doubles (Docker's figures).
@@ -107,7 +108,9 @@ pub(crate) fn start(state: &mut State, name: &str) -> Result<(), Fault> {
     };
     if let Some((code, why)) = refusal {
         leave_networks(state, name, false);
-        let fault = Fault::Refused(format!("unable to start container process: {why}"));
+        let said = format!("unable to start container process: {why}");
+        // Docker calls a program that is not there a bad request, and anything else a failure of its own (seen).
+        let fault = if code == NO_PROGRAM { Fault::Refused(said) } else { Fault::Failed(said) };
         return fail_start(state, name, code, fault);
     }
     let now = state.now.clone();
@@ -130,6 +133,10 @@ pub(crate) fn start(state: &mut State, name: &str) -> Result<(), Fault> {
         _ => None,
     };
     begin_checks(container, &now);
+    if state.proxy.container.as_deref() == Some(name) {
+        // It keeps its configuration in memory alone.
+        state.proxy.set(ProxyState::clear);
+    }
     tell_places(state, name, "connect");
     tell(state, name, "start");
     match program {

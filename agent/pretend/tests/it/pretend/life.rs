@@ -176,7 +176,7 @@ async fn what_cannot_start_says_why() {
     let (machine, clock) = machine();
     machine.behave("web", Behaviour::CannotStart { why: "no such device".into() });
     let id = Containers::create(&machine, &wanted(&machine, "web").await).await.unwrap();
-    assert!(matches!(machine.start(&id).await, Err(Fault::Refused(_))));
+    assert!(matches!(machine.start(&id).await, Err(Fault::Failed(_))));
     let state = Containers::inspect(&machine, "web").await.unwrap().unwrap().state;
     assert_eq!((state.status.as_str(), state.running), ("created", false));
     assert!(state.error.contains("no such device"));
@@ -255,4 +255,33 @@ async fn a_browser_reaches_a_running_container_through_the_proxy() {
     machine.stop_by_hand("photos-web");
     assert_eq!(machine.ask("a.local").status, 502);
     assert_eq!(machine.ask("b.local").status, 404);
+}
+
+/// CP-50: the proxy reaches an app only while it is on the app's network.
+#[tokio::test]
+async fn a_proxy_in_a_container_reaches_what_shares_a_network_with_it() {
+    let (machine, _) = machine();
+    let (control, app) =
+        (network(&machine, "control", "10.90.0.0/24").await, network(&machine, "app", "10.90.1.0/24").await);
+    for (name, network) in [("caddy", &control), ("photos-web", &app)] {
+        let mut wanted = wanted(&machine, name).await;
+        wanted.network = Some(network.clone());
+        let id = Containers::create(&machine, &wanted).await.unwrap();
+        machine.start(&id).await.unwrap();
+    }
+    machine.proxy_runs_in("caddy");
+    let answer = Answer::Forward { address: "photos-web:80".into() };
+    let route = ProxyRoute { id: "a".into(), hosts: vec!["a.local".into()], answer };
+    machine.reset(std::slice::from_ref(&route)).await.unwrap();
+    assert_eq!(machine.ask("a.local").status, 502);
+    machine.connect(&app, "caddy").await.unwrap();
+    assert_eq!(machine.ask("a.local").container.as_deref(), Some("photos-web"));
+    machine.stop_by_hand("caddy");
+    assert_eq!(machine.ask("a.local").status, 0);
+    assert!(matches!(machine.read().await, Err(Fault::Blind(_))));
+    assert!(matches!(machine.reset(&[]).await, Err(Fault::Blind(_))));
+    machine.start_by_hand("caddy").unwrap();
+    assert!(machine.read().await.unwrap().base_problem.is_some(), "it starts without a configuration");
+    machine.reset(&[route]).await.unwrap();
+    assert_eq!(machine.ask("a.local").status, 200);
 }
