@@ -1,5 +1,6 @@
 //! [`Containers`] over Docker.
 
+mod check;
 mod create;
 mod inspect;
 mod foreign;
@@ -60,10 +61,9 @@ impl Containers for Docker {
 
     async fn create(&self, wanted: &NewContainer) -> Result<String, Fault> {
         let mut body = create::body_for(wanted)?;
-        if wanted.entrypoint.is_none() && wanted.command.as_ref().is_some_and(Vec::is_empty) {
-            // Docker takes an empty command for the image's own, unless the entry point is said too.
-            body.entrypoint =
-                self.image_by_id(&wanted.image_id).await?.map(|image| image.defaults.entrypoint.clone());
+        if wanted.command.as_ref().is_some_and(Vec::is_empty) {
+            let image = self.image_by_id(&wanted.image_id).await?.unwrap_or_default();
+            body.entrypoint = Some(check::entrypoint_alone(wanted, &image.defaults.entrypoint)?);
         }
         let options = CreateContainerOptionsBuilder::default().name(&wanted.name).build();
         match self.change(CHANGE, self.api.create_container(Some(options), body)).await {

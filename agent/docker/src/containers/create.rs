@@ -15,7 +15,7 @@ use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{BoundFolder, JoinedNetwork, MemoryFolder, NewContainer};
 use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
 
-use crate::names::check_name;
+use super::check;
 
 /// The driver whose logs Docker can read back.
 pub(super) const LOG_DRIVER: &str = "json-file";
@@ -37,7 +37,7 @@ const NO_START_PERIOD: i64 = 1_000_000;
 /// # Errors
 /// [`Fault::Refused`] with every problem at once.
 pub(super) fn body_for(wanted: &NewContainer) -> Result<ContainerCreateBody, Fault> {
-    check(wanted)?;
+    check::check(wanted)?;
     let host = HostConfig {
         network_mode: Some(wanted.network.as_ref().map_or(NO_NETWORK, |network| &network.name).to_owned()),
         restart_policy: Some(restart_for(wanted.restart)),
@@ -82,35 +82,6 @@ pub(crate) fn endpoint_for(network: &JoinedNetwork) -> EndpointSettings {
 pub(super) fn whole_seconds(duration: Duration) -> i64 {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     i64::try_from(seconds).unwrap_or(i64::MAX)
-}
-
-fn check(wanted: &NewContainer) -> Result<(), Fault> {
-    let mut problems = Vec::new();
-    if let Err(fault) = check_name(&wanted.name) {
-        problems.push(format!("name: {fault}"));
-    }
-    if !wanted.image_id.starts_with("sha256:") {
-        problems.push(format!("image id: {:?} is not an id", wanted.image_id));
-    }
-    // Docker would repeat the variable in its answer, and its value may be a secret.
-    for (index, name) in wanted.env.keys().enumerate() {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            problems.push(format!("env: the name of variable {} must not be empty or hold '='", index + 1));
-        }
-    }
-    // Docker would take an empty test for the image's own.
-    if wanted.health.as_ref().is_some_and(|health| health.test.is_empty()) {
-        problems
-            .push("health.test: is empty; leave health out for the image's own, or say [NONE]".to_owned());
-    }
-    for path in
-        wanted.mounts.iter().map(|mount| &mount.path).chain(wanted.tmpfs.iter().map(|tmpfs| &tmpfs.path))
-    {
-        if !path.starts_with('/') {
-            problems.push(format!("mounts: {path:?} must be an absolute path"));
-        }
-    }
-    if problems.is_empty() { Ok(()) } else { Err(Fault::Refused(problems.join("; "))) }
 }
 
 fn restart_for(restart: Restart) -> RestartPolicy {

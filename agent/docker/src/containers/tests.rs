@@ -10,6 +10,7 @@ use hearth_capabilities::containers::{
 };
 use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
 
+use super::check::entrypoint_alone;
 use super::create::body_for;
 use super::inspect::{asked_aliases, facts_from, health_check_from};
 use crate::images::Image;
@@ -267,9 +268,23 @@ fn a_bad_request_names_every_problem_and_no_secret() {
         retries: 1,
         start_period_seconds: 0,
     });
+    new.health.as_mut().unwrap().retries = 0;
+    new.user = Some(String::new());
     let Err(Fault::Refused(said)) = body_for(&new) else { panic!("it is refused") };
-    for word in ["name", "image id", "env", "health.test"] {
+    for word in ["name", "image id", "env", "health.test", "health.retries", "user"] {
         assert!(said.contains(word), "{word}: {said}");
     }
     assert!(!said.contains("secret"), "{said}");
+}
+
+#[test]
+fn an_empty_command_needs_an_entry_point() {
+    let mut new = wanted();
+    new.command = Some(Vec::new());
+    assert!(matches!(entrypoint_alone(&new, &[]), Err(Fault::Refused(_))));
+    assert_eq!(entrypoint_alone(&new, &["run".to_owned()]), Ok(vec!["run".to_owned()]));
+    new.entrypoint = Some(vec!["serve".to_owned()]);
+    assert_eq!(entrypoint_alone(&new, &["run".to_owned()]), Ok(vec!["serve".to_owned()]));
+    new.entrypoint = Some(Vec::new());
+    assert!(matches!(entrypoint_alone(&new, &["run".to_owned()]), Err(Fault::Refused(_))));
 }

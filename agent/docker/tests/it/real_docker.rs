@@ -6,17 +6,24 @@ mod slow_registry;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures::FutureExt;
-use hearth_capabilities::contract;
+use hearth_capabilities::contract::{self, Scene};
 
 use crate::machine::Machine;
 
-async fn keep(promise: &str) {
+/// Plays on this machine, where there is one, and clears away whatever came of it.
+async fn on_stage(play: impl AsyncFnOnce(&Machine, &Scene<'_>)) {
     let Some(machine) = Machine::find().await else { return };
-    let outcome = AssertUnwindSafe(contract::keep(&machine, promise)).catch_unwind().await;
+    let scene = Scene::new(&machine);
+    let outcome = AssertUnwindSafe(play(&machine, &scene)).catch_unwind().await;
+    scene.clear().await;
     machine.clear().await;
     if let Err(broken) = outcome {
         resume_unwind(broken);
     }
+}
+
+async fn keep(promise: &str) {
+    on_stage(async |machine, _| contract::keep(machine, promise).await).await;
 }
 
 macro_rules! tests {

@@ -1,6 +1,4 @@
-//! What somebody does to Docker behind Hearth's back is seen.
-
-use std::panic::{AssertUnwindSafe, resume_unwind};
+//! What somebody does to Docker behind Hearth's back is seen, and what Docker does of its own accord is kept in check.
 
 use bollard::models::{
     ContainerCreateBody, ContainerUpdateBody, HostConfig, MountPoint, NetworkCreateRequest, RestartPolicy,
@@ -9,22 +7,10 @@ use bollard::models::{
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListVolumesOptionsBuilder, RenameContainerOptionsBuilder,
 };
-use futures::FutureExt;
-use hearth_capabilities::contract::{ContainerWorld, Program, Scene};
+use hearth_capabilities::contract::{ContainerWorld, Program};
 use hearth_capabilities::{Containers, Fault, Networks};
 
-use crate::machine::Machine;
-
-async fn on_stage(play: impl AsyncFnOnce(&Machine, &Scene<'_>)) {
-    let Some(machine) = Machine::find().await else { return };
-    let scene = Scene::new(&machine);
-    let outcome = AssertUnwindSafe(play(&machine, &scene)).catch_unwind().await;
-    scene.clear().await;
-    machine.clear().await;
-    if let Err(broken) = outcome {
-        resume_unwind(broken);
-    }
-}
+use super::on_stage;
 
 #[tokio::test]
 async fn a_container_made_by_hand_is_seen_to_differ() {
@@ -129,6 +115,23 @@ async fn two_networks_of_one_name_are_told_as_a_conflict() {
             assert!(matches!(answer, Err(Fault::Conflict(_))), "{answer:?}");
         }
         machine.raw().remove_network(&first).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_empty_command_runs_the_entry_point_alone_or_is_refused() {
+    on_stage(async |_, scene| {
+        let mut wanted = scene.container("one", Program::Serve).await;
+        wanted.entrypoint = wanted.command.replace(Vec::new());
+        scene.run(&wanted).await;
+        let facts = scene.facts(&wanted.name).await;
+        assert_eq!((Some(facts.entrypoint), Some(facts.command)), (wanted.entrypoint, wanted.command));
+        assert!(facts.state.running);
+        let mut nothing = scene.container("two", Program::Serve).await;
+        nothing.command = Some(Vec::new());
+        let answer = scene.containers().create(&nothing).await;
+        assert!(matches!(answer, Err(Fault::Refused(_))), "{answer:?}");
     })
     .await;
 }

@@ -10,7 +10,7 @@ use hearth_capabilities::Images;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::machine::Machine;
+use super::on_stage;
 
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const CONFIG_DIGEST: &str = "9f69d3c7b96340d70f405d54a189e295e756f0c049c515e07beacf3b341dfdb1";
@@ -89,22 +89,23 @@ async fn soon(what: &str, is_so: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_pull_that_is_dropped_ends_in_docker_too() {
-    let Some(machine) = Machine::find().await else { return };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let reference = format!("127.0.0.1:{}/slow:1", listener.local_addr().unwrap().port());
-    let seen = Arc::<Seen>::default();
-    let registry = Arc::clone(&seen);
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream, Arc::clone(&registry)));
-        }
-    });
-    let hand = machine.hand().clone();
-    let pull = tokio::spawn(async move { hand.pull(&reference, &|_| {}).await });
-    soon("Docker asks for the image", || seen.begun.load(Ordering::SeqCst) > 0).await;
-    assert_eq!(seen.given_up.load(Ordering::SeqCst), 0);
-    pull.abort();
-    soon("Docker gives up", || seen.given_up.load(Ordering::SeqCst) == seen.begun.load(Ordering::SeqCst))
-        .await;
-    machine.clear().await;
+    on_stage(async |machine, _| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let reference = format!("127.0.0.1:{}/slow:1", listener.local_addr().unwrap().port());
+        let seen = Arc::<Seen>::default();
+        let registry = Arc::clone(&seen);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&registry)));
+            }
+        });
+        let hand = machine.hand().clone();
+        let pull = tokio::spawn(async move { hand.pull(&reference, &|_| {}).await });
+        soon("Docker asks for the image", || seen.begun.load(Ordering::SeqCst) > 0).await;
+        assert_eq!(seen.given_up.load(Ordering::SeqCst), 0);
+        pull.abort();
+        soon("Docker gives up", || seen.given_up.load(Ordering::SeqCst) == seen.begun.load(Ordering::SeqCst))
+            .await;
+    })
+    .await;
 }
