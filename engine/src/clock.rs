@@ -95,14 +95,17 @@ impl ManualClock {
         }
     }
 
+    /// How far the next sleeper is, if there is one.
+    pub fn next_due(&self) -> Option<Duration> {
+        let mut state = self.lock();
+        state.sleepers.retain(|_, sleeper| !sleeper.is_closed());
+        let (due, _) = *state.sleepers.first_key_value()?.0;
+        Some(due.saturating_sub(state.elapsed))
+    }
+
     /// Moves to the next sleeper, if there is one, and says how far that was.
     pub fn advance_to_next(&self) -> Option<Duration> {
-        let by = {
-            let mut state = self.lock();
-            state.sleepers.retain(|_, sleeper| !sleeper.is_closed());
-            let (due, _) = *state.sleepers.first_key_value()?.0;
-            due.saturating_sub(state.elapsed)
-        };
+        let by = self.next_due()?;
         self.advance(by);
         Some(by)
     }

@@ -2,13 +2,18 @@
 //!
 //! - `wake`: which change wakes which key; nothing more.
 //! - `turn`: observe, plan, act, observe again, status.
-//! - `classify`, `fights`, `backoff`: what a difference means, and when to act on it.
+//! - `steps`: a step with its intent and its event.
+//! - `classify`, `hold`, `fights`, `backoff`: what a difference means, and when to act on it.
 //! - `jobs`, `slots`: slow steps, and how many installs at once.
 //! - `report`: from a controller's word to the status people read.
 //! - `survey`: the cheap look once a minute, and orphans.
+//!
+//! A backend that hangs, and a controller that panics, cost one key one turn: both end as a look that could not
+//! tell or a step that failed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use hearth_meta::resource::KindInfo;
@@ -17,21 +22,25 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::controller::Controller;
 use crate::diagnostics::{Counters, Diagnostics};
+use crate::followed::Followed;
 use crate::object::{Key, Object};
+use crate::panics::caught;
 use crate::queue::Queue;
 use crate::store::{Query, Store};
 
 mod backoff;
 pub(crate) mod classify;
 mod fights;
+mod hold;
 mod jobs;
 mod report;
 mod slots;
+mod steps;
 mod survey;
 mod turn;
 mod wake;
 
-use backoff::Backoff;
+use backoff::Retries;
 use fights::Fights;
 use jobs::Jobs;
 pub(crate) use jobs::Pool;
@@ -48,14 +57,23 @@ pub(crate) struct Runner<C: Controller> {
     clock: Arc<dyn Clock>,
     queue: Queue,
     jobs: Jobs<C::Step>,
-    backoff: Mutex<Backoff>,
+    retries: Mutex<Retries<C::Step>>,
     fights: Mutex<Fights>,
     slots: Option<Mutex<Slots>>,
-    /// The generation each key was last turned for: a newer wish starts afresh.
-    generations: Mutex<HashMap<Key, Vec<i64>>>,
+    /// What each key was last turned for: a newer wish starts afresh.
+    wishes: Mutex<HashMap<Key, Vec<Wish>>>,
+    /// How far the store's changes have been turned into due keys.
+    followed: Followed,
     survey: Mutex<survey::Memory>,
     counters: Counters,
 }
+
+/// A generation, and a person's poke.
+type Wish = (i64, Option<String>);
+
+/// How long turns that have begun may take to end when the engine stops. What is given up then is found
+/// interrupted at the next start, as after a crash.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// A runner of any controller.
 #[async_trait]
@@ -66,7 +84,8 @@ pub(crate) trait Runnable: Send + Sync {
     fn diagnostics(&self) -> Diagnostics;
     /// Makes every key due.
     fn wake_all(&self);
-    /// Whether nothing is due, waiting or under way but deadlines.
+    /// Whether it runs and nothing is due or under way: every change of the store was followed, and what waits is
+    /// due later.
     fn is_idle(&self) -> bool;
 }
 
@@ -90,10 +109,11 @@ impl<C: Controller> Runner<C> {
             controller: Arc::new(controller),
             jobs: Jobs::new(queue.clone(), clock.clone(), pool),
             queue,
-            backoff: Mutex::new(Backoff::seeded(seed)),
+            retries: Mutex::new(Retries::seeded(seed)),
             fights: Mutex::default(),
             slots: slots.map(|count| Mutex::new(Slots::new(count))),
-            generations: Mutex::default(),
+            wishes: Mutex::default(),
+            followed: Followed::default(),
             survey: Mutex::default(),
             counters: Counters::default(),
             kind,
@@ -128,8 +148,21 @@ impl<C: Controller> Runner<C> {
                 key = self.queue.take() => key,
             };
             // A turn that has begun is finished: it is short, and its last write is its status.
-            self.turn(&key).await;
+            if let Err(words) = caught(self.turn(&key)).await {
+                tracing::error!(controller = C::NAME, name = %key, words, "a controller panicked");
+                self.counters.failed(&words);
+                let retry = lock(&self.retries).look_failed(&key, &*self.clock);
+                self.queue.add_after(key.clone(), retry.due.saturating_sub(self.clock.elapsed()));
+            }
             self.queue.done(&key);
+        }
+    }
+
+    /// Does something of the controller's that must not take for ever; `None` where it did.
+    async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! { biased;
+            done = work => Some(done),
+            () = self.clock.sleep(limit) => None,
         }
     }
 }
@@ -144,12 +177,29 @@ impl<C: Controller> Runnable for Runner<C> {
         for _ in 0..if C::IS_SET { 1 } else { workers } {
             tasks.spawn(self.clone().work(stop.clone()));
         }
-        while let Some(ended) = tasks.join_next().await {
-            if let Err(error) = ended {
-                tracing::error!(controller = C::NAME, error = %error, "a task of the engine ended badly");
+        let overdue = async {
+            stop.cancelled().await;
+            self.clock.sleep(STOP_LIMIT).await;
+        };
+        tokio::pin!(overdue);
+        loop {
+            let ended = tokio::select! { biased;
+                ended = tasks.join_next() => ended,
+                () = &mut overdue => {
+                    tracing::warn!(controller = C::NAME, "a turn did not end in time and is given up");
+                    tasks.shutdown().await;
+                    break;
+                }
+            };
+            match ended {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::error!(controller = C::NAME, error = %error, "a task of the engine ended badly");
+                }
+                None => break,
             }
         }
-        self.jobs.cancel_all();
+        self.jobs.cancel_all().await;
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -158,7 +208,7 @@ impl<C: Controller> Runnable for Runner<C> {
             kind: self.kind.kind,
             waiting: self.queue.waiting(),
             busy: self.queue.busy(),
-            failing: lock(&self.backoff).failing(),
+            failing: lock(&self.retries).failing(),
             slow_steps: self.jobs.count(),
             slots_held: self.slots.as_ref().map_or(0, |slots| lock(slots).held()),
             orphans: lock(&self.survey).orphans(),
@@ -172,7 +222,10 @@ impl<C: Controller> Runnable for Runner<C> {
     }
 
     fn is_idle(&self) -> bool {
-        self.queue.busy() == 0
+        let found_nothing_more =
+            self.followed.has_reached(self.store.resource_version()) && !lock(&self.survey).is_under_way();
+        found_nothing_more
+            && self.queue.busy() == 0
             && self.jobs.count() == 0
             && self.queue.next_due().is_none_or(|due| due > self.clock.elapsed())
     }

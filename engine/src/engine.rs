@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::Controller;
 use crate::diagnostics::Diagnostics;
 use crate::driver::{Pool, Runnable, Runner, RunnerOptions};
+use crate::followed::Followed;
 use crate::owners;
 use crate::store::Store;
 
@@ -22,13 +23,20 @@ pub struct Engine {
     store: Store,
     runners: Vec<Arc<dyn Runnable>>,
     pool: Pool,
+    collected: Followed,
     seed: u64,
 }
 
 impl Engine {
     /// An engine without controllers. Equal seeds give equal jitter.
     pub fn new(store: Store, seed: u64) -> Self {
-        Self { store, runners: Vec::new(), pool: Pool::new(SLOW_PLACES), seed }
+        Self {
+            store,
+            runners: Vec::new(),
+            pool: Pool::new(SLOW_PLACES),
+            collected: Followed::default(),
+            seed,
+        }
     }
 
     /// Adds a controller.
@@ -57,7 +65,7 @@ impl Engine {
     /// Runs every controller, and collection, until cancelled. Turns that have begun are finished.
     pub async fn run(&self, stop: CancellationToken) {
         let mut tasks = JoinSet::new();
-        tasks.spawn(owners::collect(self.store.clone(), stop.clone()));
+        tasks.spawn(owners::collect(self.store.clone(), self.collected.clone(), stop.clone()));
         for runner in &self.runners {
             tasks.spawn(runner.clone().run(WORKERS, stop.clone()));
         }
@@ -78,8 +86,10 @@ impl Engine {
         self.runners.iter().for_each(|runner| runner.wake_all());
     }
 
-    /// Whether nothing is due or under way.
+    /// Whether it runs and nothing is due or under way: every change of the store was followed, and what waits is
+    /// due later. What a backend has yet to tell is not known here.
     pub fn is_idle(&self) -> bool {
-        self.runners.iter().all(|runner| runner.is_idle())
+        self.collected.has_reached(self.store.resource_version())
+            && self.runners.iter().all(|runner| runner.is_idle())
     }
 }

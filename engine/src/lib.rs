@@ -22,8 +22,10 @@ pub mod controller;
 pub mod queue;
 pub mod driver;
 mod owners;
+mod followed;
 pub mod engine;
 pub mod diagnostics;
+mod panics;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use controller::Controller;

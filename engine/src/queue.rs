@@ -34,6 +34,8 @@ struct State {
     ready: BTreeSet<(Rank, Key)>,
     /// Keys a worker is on.
     busy: BTreeSet<Key>,
+    /// Counts arrivals.
+    arrivals: u64,
 }
 
 /// Ready keys are taken in this order: the moment a key was due (less what a person's wish is worth), then arrival.
@@ -81,8 +83,8 @@ impl Queue {
         let now = self.clock.elapsed();
         let due = now.saturating_add(after);
         let mut state = self.lock();
-        let arrival = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        let new = Entry { due, urgent, arrival };
+        state.arrivals += 1;
+        let new = Entry { due, urgent, arrival: state.arrivals };
         let entry = match state.waiting.get(&key) {
             Some(old) if old.due <= due && (old.urgent || !urgent) => return,
             Some(old) => Entry { due: due.min(old.due), urgent: urgent || old.urgent, arrival: old.arrival },
@@ -102,7 +104,8 @@ impl Queue {
                 let mut state = self.lock();
                 state.ripen(self.clock.elapsed());
                 if let Some(key) = state.pop() {
-                    if !state.ready.is_empty() {
+                    // Somebody else must watch over what is left: this worker may be away for long.
+                    if !state.waiting.is_empty() {
                         self.changed.notify_one();
                     }
                     return key;

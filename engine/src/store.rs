@@ -231,7 +231,7 @@ impl Store {
     /// Records an intent durably: what is about to be done, or that it is done.
     ///
     /// # Errors
-    /// A storage error; the step must then not be taken.
+    /// A storage error, or [`WriteError::Conflict`] where the object is gone; the step must then not be taken.
     pub async fn put_intent(&self, intent: Intent) -> Result<(), WriteError> {
         let (answer, answered) = oneshot::channel();
         self.send(Request::Intent { intent, answer }).await?;
@@ -246,7 +246,7 @@ impl Store {
     /// Notes an event. It is merged with equal ones and written with the next batch; nobody waits for it.
     pub async fn note(&self, event: EventNote) {
         // A store that is closing has nobody left to tell.
-        let _ = self.send(Request::Event(Box::new(event))).await;
+        let _ = self.send(Request::Event(Box::new((event, self.inner.clock.now())))).await;
     }
 
     /// The events a query asks for, oldest first.
@@ -270,8 +270,12 @@ impl Store {
     /// # Errors
     /// [`Expired`] where the changes since `from` are no longer kept: list again, then watch from there.
     pub fn watch(&self, query: Query, from: Option<u64>) -> Result<Watch, Expired> {
-        let mut state = self.inner.state.write().expect("no reader or writer panics while it holds the lock");
-        watch::subscribe(&mut state, query, from)
+        watch::subscribe(&self.inner.state, query, from)
+    }
+
+    /// Whether nothing changes any more: the store was closed.
+    pub fn is_closed(&self) -> bool {
+        self.state().ended
     }
 
     /// Waits until everything asked for so far is down, then stops the writer. Later writes are refused.
@@ -294,9 +298,6 @@ impl Store {
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.inner.state.read().expect("no reader or writer panics while it holds the lock")
+        self.inner.state.read().expect("no writer panics while it holds the lock")
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,7 +21,9 @@ impl Fights {
     /// Counts a repair of these fields.
     pub(super) fn repaired(&mut self, uid: &str, differences: &[FieldDiff], now: Duration) {
         for difference in differences {
-            self.repairs.entry((uid.to_owned(), difference.field.clone())).or_default().push(now);
+            let repairs = self.repairs.entry((uid.to_owned(), difference.field.clone())).or_default();
+            repairs.retain(|at| now.saturating_sub(*at) < WINDOW);
+            repairs.push(now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Slow steps: they run beside the turns on a bounded pool, tell how far they are, and can be cancelled.
 //!
-//! A hung one holds only its place in the pool. One that makes no progress for [`STALL_LIMIT`] is given up.
+//! A hung one holds only its place in the pool. One that makes no progress for [`STALL_LIMIT`] is given up. A key
+//! has one at a time: the next one starts, and a turn takes a step, only after a cancelled one has ended.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -9,11 +10,13 @@ use std::time::Duration;
 
 use hearth_meta::{Progress, Reason, Time};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::controller::StepError;
 use crate::object::Key;
+use crate::panics::caught;
 use crate::queue::Queue;
 
 /// How long a slow step may go without an advance.
@@ -46,6 +49,7 @@ pub(super) struct Jobs<S> {
 struct Job<S> {
     step: S,
     shared: Arc<Shared>,
+    task: JoinHandle<()>,
 }
 
 /// What the job and the turns of its key both see.
@@ -86,7 +90,7 @@ impl Shared {
 
 /// How a key's slow step stands.
 pub(super) enum Standing {
-    /// There is none, or there was another, which is cancelled now.
+    /// There is none, or there was another, which has been cancelled.
     None,
     /// It is under way.
     Running(Option<Progress>),
@@ -100,22 +104,31 @@ impl<S: PartialEq> Jobs<S> {
     }
 
     /// How the wanted step stands. Any other step of the key is cancelled: no plan holds it any more.
-    pub(super) fn standing(&self, key: &Key, wanted: Option<&S>) -> Standing {
-        let mut jobs = self.lock();
-        let Some(job) = jobs.get(key) else { return Standing::None };
-        if Some(&job.step) != wanted {
-            job.shared.cancel.cancel();
-            jobs.remove(key);
-            return Standing::None;
+    pub(super) async fn standing(&self, key: &Key, wanted: &S) -> Standing {
+        let found = self.look_up(key, wanted);
+        if found.is_none() {
+            self.cancel(key).await;
         }
+        found.unwrap_or(Standing::None)
+    }
+
+    fn look_up(&self, key: &Key, wanted: &S) -> Option<Standing> {
+        let mut jobs = self.lock();
+        let job = jobs.get(key).filter(|job| job.step == *wanted)?;
         let mut state = job.shared.lock();
-        match state.result.take() {
-            Some(result) => {
-                drop(state);
-                jobs.remove(key);
-                Standing::Ended(result)
-            }
-            None => Standing::Running(state.progress.clone()),
+        let Some(result) = state.result.take() else {
+            return Some(Standing::Running(state.progress.clone()));
+        };
+        drop(state);
+        jobs.remove(key);
+        Some(Standing::Ended(result))
+    }
+
+    /// Cancels the slow step of a key, if there is one, and waits until it has ended.
+    pub(super) async fn cancel(&self, key: &Key) {
+        let job = self.lock().remove(key);
+        if let Some(job) = job {
+            job.end().await;
         }
     }
 
@@ -126,23 +139,28 @@ impl<S: PartialEq> Jobs<S> {
         F: Future<Output = Result<(), StepError>> + Send + 'static,
     {
         let shared = Arc::new(Shared { cancel: CancellationToken::new(), state: Mutex::default() });
-        self.lock().insert(key.clone(), Job { step, shared: shared.clone() });
         let work = work(shared.clone());
         let (queue, clock, pool) = (self.queue.clone(), self.clock.clone(), self.pool.clone());
-        tokio::spawn(async move {
+        let (of, seen) = (key.clone(), shared.clone());
+        let task = tokio::spawn(async move {
             let result = tokio::select! { biased;
-                () = shared.cancel.cancelled() => return,
-                result = in_turn(&shared, &*clock, &pool, work) => result,
+                () = seen.cancel.cancelled() => return,
+                result = in_turn(&seen, &*clock, &pool, work) => result,
             };
-            shared.lock().result = Some(result);
-            queue.add(key);
+            seen.lock().result = Some(result);
+            queue.add(of);
         });
+        self.lock().insert(key, Job { step, shared, task });
     }
 
-    /// Cancels everything, at the end.
-    pub(super) fn cancel_all(&self) {
-        for (_, job) in self.lock().drain() {
+    /// Cancels everything, at the end, and waits until it has ended.
+    pub(super) async fn cancel_all(&self) {
+        let jobs: Vec<_> = self.lock().drain().map(|(_, job)| job).collect();
+        for job in &jobs {
             job.shared.cancel.cancel();
+        }
+        for job in jobs {
+            job.end().await;
         }
     }
 
@@ -156,6 +174,15 @@ impl<S: PartialEq> Jobs<S> {
     }
 }
 
+impl<S> Job<S> {
+    async fn end(self) {
+        self.shared.cancel.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(error = %error, "a slow step ended badly");
+        }
+    }
+}
+
 /// Waits for a place, then works, watched for stalls.
 async fn in_turn(
     shared: &Shared,
@@ -166,7 +193,9 @@ async fn in_turn(
     let _place = pool.places.acquire().await;
     shared.lock().advanced_at = clock.elapsed();
     tokio::select! { biased;
-        result = work => result,
+        result = caught(work) => result.unwrap_or_else(|words| {
+            Err(StepError::new(Reason::StepFailed, format!("it panicked: {words}")))
+        }),
         () = stalled(shared, clock) => {
             let message = format!("it made no progress for {} s", STALL_LIMIT.as_secs());
             Err(StepError::new(Reason::Stalled, message))

@@ -14,12 +14,13 @@ use crate::object::Key;
 use crate::store::WriteError;
 
 impl<C: Controller> Runner<C> {
+    /// Writes what people are told of an object; whether that needs no other try.
     pub(super) async fn report(
         &self,
         wanted: &Wanted<C::Kind>,
         seen: Result<(&C::Facts, &Look), &Blind>,
         outcome: &Outcome<C::Step>,
-    ) {
+    ) -> bool {
         let report = self.controller.status(wanted, seen.map(|(facts, _)| facts), outcome);
         let mut status = report.status;
         let before = wanted.object.status().map(|status| status.common().clone()).unwrap_or_default();
@@ -38,26 +39,27 @@ impl<C: Controller> Runner<C> {
             // Nothing was seen, so what was known last stays.
             Err(_) => before.differences,
         };
-        self.write_status(wanted, &status).await;
+        self.write_status(wanted, &status).await
     }
 
-    async fn write_status(&self, wanted: &Wanted<C::Kind>, status: &<C::Kind as HasStatus>::Status) {
+    async fn write_status(&self, wanted: &Wanted<C::Kind>, status: &<C::Kind as HasStatus>::Status) -> bool {
         if wanted.object.status() == Some(status) {
-            return;
+            return true;
         }
         let value = match serde_json::to_value(status) {
             Ok(value) => value,
             Err(error) => {
                 tracing::error!(controller = C::NAME, error = %error, "a status cannot be written down");
-                return;
+                return true;
             }
         };
         let key = Key::new(self.kind.kind, wanted.namespace(), wanted.name());
         match self.store.update_status(&key, wanted.uid(), value).await {
             // Gone meanwhile: nobody is left to be told.
-            Ok(_) | Err(WriteError::NotFound(_)) => {}
+            Ok(_) | Err(WriteError::NotFound(_)) => true,
             Err(error) => {
-                tracing::warn!(controller = C::NAME, name = %key, error = %error, "a status could not be written")
+                tracing::warn!(controller = C::NAME, name = %key, error = %error, "a status could not be written");
+                false
             }
         }
     }

@@ -7,10 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hearth_meta::Reason;
 use tokio_util::sync::CancellationToken;
 
+use super::jobs::STALL_LIMIT;
+use super::turn::LOOK_LIMIT;
 use super::{Runner, lock};
-use crate::controller::{Controller, Found};
+use crate::controller::{Blind, Controller, Found, StepError};
+use crate::object::Key;
+use crate::panics::caught;
+use crate::store::{EventKind, EventNote};
 
 /// DESIGN section 4.
 const EVERY: Duration = Duration::from_secs(60);
@@ -25,9 +31,11 @@ const BREAKER_PERCENT: usize = 30;
 /// What the last survey found.
 #[derive(Default)]
 pub(super) struct Memory {
-    marks: BTreeMap<String, String>,
+    /// By uid: the name and the mark of each thing made for it.
+    marks: BTreeMap<String, BTreeSet<(String, String)>>,
     orphans: BTreeSet<(String, String)>,
     breaker: Option<String>,
+    under_way: bool,
 }
 
 impl Memory {
@@ -38,12 +46,22 @@ impl Memory {
     pub(super) fn breaker(&self) -> Option<String> {
         self.breaker.clone()
     }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.under_way
+    }
 }
 
 impl<C: Controller> Runner<C> {
     pub(super) async fn survey_on_time(self: Arc<Self>, stop: CancellationToken) {
         loop {
-            self.survey_once().await;
+            lock(&self.survey).under_way = true;
+            let looked = caught(self.survey_once()).await;
+            lock(&self.survey).under_way = false;
+            if let Err(words) = looked {
+                tracing::error!(controller = C::NAME, words, "a survey panicked");
+                self.counters.blind(&words);
+            }
             tokio::select! { biased;
                 () = stop.cancelled() => return,
                 () = self.clock.sleep(EVERY) => {}
@@ -52,33 +70,52 @@ impl<C: Controller> Runner<C> {
     }
 
     async fn survey_once(&self) {
-        let found = match self.controller.survey().await {
-            Ok(found) => found,
-            Err(blind) => {
-                // Could not tell: nothing is absent because of it, and nothing an orphan.
-                self.counters.blind(&blind.0);
-                return;
+        let found = self
+            .within(LOOK_LIMIT, self.controller.survey())
+            .await
+            .unwrap_or_else(|| Err(Blind(format!("It did not answer within {} s", LOOK_LIMIT.as_secs()))));
+        match found {
+            Ok(found) => {
+                for orphan in self.compare(&found) {
+                    self.collect(&orphan).await;
+                }
             }
-        };
-        let orphans = self.compare(&found);
-        for orphan in orphans {
-            tracing::info!(controller = C::NAME, name = orphan.name, "removing an orphan");
-            if let Err(error) = self.controller.collect(&orphan).await {
-                tracing::warn!(
-                    controller = C::NAME,
-                    name = orphan.name,
-                    error = error.message,
-                    "an orphan could not be removed"
-                );
-            }
+            // Could not tell: nothing is absent because of it, and nothing an orphan.
+            Err(blind) => self.counters.blind(&blind.0),
         }
+    }
+
+    async fn collect(&self, orphan: &Found) {
+        let collected =
+            self.within(STALL_LIMIT, self.controller.collect(orphan)).await.unwrap_or_else(|| {
+                Err(StepError::new(
+                    Reason::Stalled,
+                    format!("it did not end within {} s", STALL_LIMIT.as_secs()),
+                ))
+            });
+        if let Err(error) = collected {
+            let (name, error) = (&orphan.name, error.message);
+            tracing::warn!(controller = C::NAME, name, error, "an orphan could not be removed");
+            return;
+        }
+        let note = EventNote {
+            about: Key::new(self.kind.kind, "", orphan.name.clone()).reference(),
+            uid: orphan.uid.clone(),
+            kind: EventKind::Normal,
+            reason: "OrphanRemoved".to_owned(),
+            message: format!("Removed {}, which had no object any more", orphan.name),
+            reporter: format!("controller/{}", C::NAME),
+        };
+        self.store.note(note).await;
     }
 
     /// Wakes what changed since the last look; returns the orphans that may go.
     fn compare(&self, found: &[Found]) -> Vec<Found> {
         let mut memory = lock(&self.survey);
-        let marks: BTreeMap<String, String> =
-            found.iter().map(|found| (found.uid.clone(), found.mark.clone())).collect();
+        let mut marks: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+        for found in found {
+            marks.entry(found.uid.clone()).or_default().insert((found.name.clone(), found.mark.clone()));
+        }
         let changed =
             marks.iter().filter(|(uid, mark)| memory.marks.get(*uid) != Some(mark)).map(|(uid, _)| uid);
         let missing = memory.marks.keys().filter(|uid| !marks.contains_key(*uid));
@@ -89,10 +126,9 @@ impl<C: Controller> Runner<C> {
         {
             self.queue.add(self.key_of(&object));
         }
-        let alone: Vec<&Found> = found
-            .iter()
-            .filter(|found| found.lineage == self.store.lineage() && self.store.by_uid(&found.uid).is_none())
-            .collect();
+        let ours: Vec<&Found> = found.iter().filter(|found| found.lineage == self.store.lineage()).collect();
+        let alone: Vec<&Found> =
+            ours.iter().copied().filter(|found| self.store.by_uid(&found.uid).is_none()).collect();
         let twice: Vec<Found> = alone
             .iter()
             .filter(|found| memory.orphans.contains(&(found.uid.clone(), found.name.clone())))
@@ -100,7 +136,7 @@ impl<C: Controller> Runner<C> {
             .collect();
         memory.orphans = alone.iter().map(|found| (found.uid.clone(), found.name.clone())).collect();
         memory.marks = marks;
-        memory.breaker = tripped(twice.len(), found.len());
+        memory.breaker = tripped(twice.len(), ours.len());
         if let Some(why) = &memory.breaker {
             tracing::error!(controller = C::NAME, why, "orphans are kept until a person has looked");
             return Vec::new();

@@ -1,19 +1,23 @@
 //! Which change wakes which key. Waking twice, or for nothing, does no harm; a change that is missed is found by
 //! the next look.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use kube::Resource;
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
-use crate::controller::{Controller, Triggers, Wake, Wanted};
+use crate::controller::{Blind, Controller, Triggers, Wake, Wanted};
 use crate::object::{Key, Object};
+use crate::panics::{caught, words};
 use crate::store::{Change, Query};
 
-/// How long to wait before subscribing again to a backend that went away.
+/// How long to wait before subscribing again to a backend that went away, and how long a new subscription must
+/// hold before it counts as one.
 const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(1);
 
 /// How long changes of a set are gathered before it is written (DESIGN section 4).
@@ -23,40 +27,48 @@ impl<C: Controller> Runner<C> {
     /// Watches the store: own objects, owned ones, referenced ones.
     pub(super) async fn wake_on_changes(self: Arc<Self>, stop: CancellationToken) {
         let triggers = self.controller.triggers();
-        loop {
+        while !self.store.is_closed() {
             // Subscribe first, then list: what changes in between is seen twice rather than never.
-            let Ok(mut watch) = self.store.watch(Query::of(Query::EVERY_KIND), None) else { continue };
-            self.add_all();
-            loop {
-                let change = tokio::select! { biased;
-                    () = stop.cancelled() => return,
-                    change = watch.next_change() => change,
-                };
-                // A watch that lagged was dropped; start over with everything.
-                let Some(change) = change else { break };
-                self.wake_for(&change, &triggers);
+            if let Ok(mut watch) = self.store.watch(Query::of(Query::EVERY_KIND), None) {
+                self.add_all();
+                self.followed.to(watch.resource_version());
+                loop {
+                    let change = tokio::select! { biased;
+                        () = stop.cancelled() => return,
+                        change = watch.next_change() => change,
+                    };
+                    // A watch that lagged was dropped; start over with everything.
+                    let Some(change) = change else { break };
+                    self.wake_for(&change, &triggers);
+                    self.followed.to(change.resource_version);
+                }
             }
         }
     }
 
     fn wake_for(&self, change: &Change, triggers: &Triggers) {
-        let object = change.new.as_ref().or(change.last.as_ref());
-        let Some(object) = object else { return };
-        if object.kind == self.kind.kind {
-            if is_wish(change) {
-                self.wake_own(object);
-            }
-        } else if triggers.owned.contains(&object.kind.as_str()) {
-            for owner in
-                object.owners().filter_map(|uid| self.store.by_uid(uid)).filter(|o| o.kind == self.kind.kind)
-            {
-                self.queue.add(self.key_of(&owner));
+        let Some(object) = change.new.as_ref().or(change.last.as_ref()) else { return };
+        if object.kind == self.kind.kind && is_wish(change) {
+            self.wake_own(object);
+        }
+        if triggers.owned.contains(&object.kind.as_str()) {
+            // Whoever owned it before must see that it no longer does.
+            let before = change.old.iter().flat_map(|old| old.owners());
+            for owner in object.owners().chain(before).filter_map(|uid| self.store.by_uid(uid)) {
+                self.add(owner.key());
             }
         }
         for (kind, referrers) in &triggers.referenced {
             if *kind == object.kind {
-                for key in referrers(object, &self.store) {
-                    self.add(key);
+                // One that panics would leave the controller deaf; what it missed is found by the next look.
+                match catch_unwind(AssertUnwindSafe(|| referrers(object, &self.store))) {
+                    Ok(keys) => keys.into_iter().for_each(|key| self.add(key)),
+                    Err(panic) => {
+                        let words = words(&*panic);
+                        tracing::error!(controller = C::NAME, words, "a trigger panicked");
+                        self.counters.failed(&words);
+                        self.add_all();
+                    }
                 }
             }
         }
@@ -72,6 +84,9 @@ impl<C: Controller> Runner<C> {
     }
 
     fn add(&self, key: Key) {
+        if key.kind != self.kind.kind {
+            return;
+        }
         if C::IS_SET {
             self.queue.add_after(self.whole(), GATHER);
         } else {
@@ -81,25 +96,17 @@ impl<C: Controller> Runner<C> {
 
     /// Listens to the backend, and subscribes again whenever that ends.
     pub(super) async fn wake_on_backend(self: Arc<Self>, stop: CancellationToken) {
-        while let Some(mut wakes) = self.controller.wakes() {
-            loop {
-                let wake = tokio::select! { biased;
-                    () = stop.cancelled() => return,
-                    wake = wakes.next() => wake,
-                };
-                match wake {
-                    Some(Wake::All) => self.add_all(),
-                    Some(Wake::Uid(uid)) => {
-                        if let Some(object) =
-                            self.store.by_uid(&uid).filter(|object| object.kind == self.kind.kind)
-                        {
-                            self.queue.add(self.key_of(&object));
-                        }
-                    }
-                    Some(Wake::Key(key)) => self.add(key),
-                    None => break,
-                }
+        let mut is_again = false;
+        while let Some(wakes) = self.controller.wakes() {
+            let listened = tokio::select! { biased;
+                () = stop.cancelled() => return,
+                listened = caught(self.listen(wakes, is_again)) => listened,
+            };
+            if let Err(words) = listened {
+                tracing::error!(controller = C::NAME, words, "the events of a backend panicked");
+                self.counters.failed(&words);
             }
+            is_again = true;
             tokio::select! { biased;
                 () = stop.cancelled() => return,
                 () = self.clock.sleep(RESUBSCRIBE_AFTER) => {}
@@ -107,32 +114,56 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// The wanted objects of a key, as typed ones. One that does not fit its kind is left out and logged.
-    pub(super) fn wanted(&self, key: &Key) -> Vec<Wanted<C::Kind>> {
+    /// Wakes what the backend names until its stream ends. What happened while nobody listened was missed, so
+    /// once a new stream has held for a moment everything is looked at.
+    async fn listen(&self, mut wakes: BoxStream<'static, Wake>, is_again: bool) {
+        let held = self.clock.sleep(RESUBSCRIBE_AFTER);
+        tokio::pin!(held);
+        let mut has_missed = is_again;
+        loop {
+            let wake = tokio::select! { biased;
+                wake = wakes.next() => wake,
+                () = &mut held, if has_missed => {
+                    has_missed = false;
+                    Some(Wake::All)
+                }
+            };
+            match wake {
+                Some(Wake::All) => self.add_all(),
+                Some(Wake::Uid(uid)) => {
+                    if let Some(object) = self.store.by_uid(&uid) {
+                        self.add(object.key());
+                    }
+                }
+                Some(Wake::Key(key)) => self.add(key),
+                None => return,
+            }
+        }
+    }
+
+    /// The wanted objects of a key, as typed ones. One that does not fit its kind was written by another program;
+    /// what it wants is not known, and nothing is done to a set that it belongs to.
+    pub(super) fn wanted(&self, key: &Key) -> Result<Vec<Wanted<C::Kind>>, Blind> {
         let objects = if C::IS_SET {
             self.store.list(&Query::of(self.kind.kind)).items
         } else {
             self.store.get(key).into_iter().collect()
         };
         let now = self.clock.now();
-        objects
-            .iter()
-            .filter_map(|object| match object.typed::<C::Kind>() {
-                Ok(typed) => {
-                    let gone = typed.meta().deletion_timestamp.is_some();
-                    Some(Wanted { object: Arc::new(typed), gone, now })
-                }
-                Err(error) => {
-                    tracing::error!(
-                        kind = self.kind.kind,
-                        name = object.name(),
-                        error,
-                        "a stored object cannot be read"
-                    );
-                    None
-                }
-            })
-            .collect()
+        let typed = |object: &Arc<Object>| {
+            let typed = object.typed::<C::Kind>().map_err(|error| {
+                tracing::error!(
+                    kind = self.kind.kind,
+                    name = object.name(),
+                    error,
+                    "a stored object cannot be read"
+                );
+                Blind(error)
+            })?;
+            let gone = typed.meta().deletion_timestamp.is_some();
+            Ok(Wanted { object: Arc::new(typed), gone, now })
+        };
+        objects.iter().map(typed).collect()
     }
 }
 
@@ -142,6 +173,7 @@ fn is_wish(change: &Change) -> bool {
     let same_meta = old.metadata.generation == new.metadata.generation
         && old.metadata.annotations == new.metadata.annotations
         && old.metadata.labels == new.metadata.labels
+        && old.metadata.owner_references == new.metadata.owner_references
         && old.metadata.finalizers == new.metadata.finalizers
         && old.metadata.deletion_timestamp == new.metadata.deletion_timestamp;
     !same_meta

@@ -23,7 +23,7 @@ pub struct Cipher {
 }
 
 impl Cipher {
-    /// The key in `path`; made anew only where `may_make` says that no store needs an older one.
+    /// The key in `path`; made anew only where `may_make` says that no store needs an older one, and durable then.
     ///
     /// # Errors
     /// Where the file cannot be read or written, is missing, or is not a key.

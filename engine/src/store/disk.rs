@@ -19,8 +19,8 @@ use crate::object::{Key, Object};
 
 /// Changes kept in the file for watchers that come back after a restart.
 const KEPT_CHANGES: i64 = 10_000;
-/// How many changes go by between compactions.
-const COMPACT_EVERY: u64 = 4_096;
+/// How many changes and events go by between compactions.
+const COMPACT_EVERY: usize = 4_096;
 
 /// One line of the audit log, to be put down.
 pub(super) struct HistoryEntry {
@@ -59,7 +59,8 @@ impl Batch {
 pub(super) struct Disk {
     connection: SqliteConnection,
     cipher: Cipher,
-    compacted_at: u64,
+    /// Changes and events since the last compaction.
+    since_compaction: usize,
 }
 
 pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnection, sqlx::Error> {
@@ -79,11 +80,12 @@ pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnec
 
 impl Disk {
     pub(super) fn new(connection: SqliteConnection, cipher: Cipher) -> Self {
-        Self { connection, cipher, compacted_at: 0 }
+        // What an earlier process left is dropped soon after the start.
+        Self { connection, cipher, since_compaction: COMPACT_EVERY }
     }
 
     /// Puts a batch down, whole or not at all.
-    pub(super) async fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), WriteError> {
+    pub(super) async fn commit(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let failed = |error: sqlx::Error| WriteError::Storage(error.to_string());
         let rows = self.rows(&batch.changes)?;
         let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
@@ -121,17 +123,16 @@ impl Disk {
                 .map_err(failed)?;
         }
         transaction.commit().await.map_err(failed)?;
-        if let Some((newest, _)) = batch.changes.last()
-            && newest.resource_version >= self.compacted_at + COMPACT_EVERY
-        {
-            self.compacted_at = newest.resource_version;
-            self.compact(now).await;
-        }
+        self.since_compaction += batch.changes.len() + batch.events.len();
         Ok(())
     }
 
-    /// Drops what is no longer kept. A failure costs only space, and the next time is soon.
-    async fn compact(&mut self, now: Timestamp) {
+    /// Drops what is no longer kept, now and then. A failure costs only space, and the next time is soon.
+    pub(super) async fn compact_if_due(&mut self, now: Timestamp) {
+        if self.since_compaction < COMPACT_EVERY {
+            return;
+        }
+        self.since_compaction = 0;
         let oldest = now
             .checked_sub(hearth_meta::SignedDuration::from_hours(24 * KEPT_DAYS))
             .unwrap_or(Timestamp::MIN);
@@ -290,11 +291,16 @@ pub(super) async fn load(
             Ok((rv, row.get::<i64, _>("gone") == 1, read_object(row, cipher)?))
         })
         .collect::<Result<_, OpenError>>()?;
-    let rows = sqlx::query("SELECT body FROM intents").fetch_all(&mut *connection).await?;
-    let intents =
-        rows.iter().filter_map(|row| serde_json::from_str(&row.get::<String, _>("body")).ok()).collect();
+    let rows = sqlx::query("SELECT uid, body FROM intents").fetch_all(&mut *connection).await?;
+    let intents = rows.iter().map(read_intent).collect::<Result<_, _>>()?;
     let resource_version = changes.last().map_or(0, |(rv, ..)| *rv);
     Ok(Loaded { objects, changes, intents, resource_version })
+}
+
+/// An intent that cannot be read is not one that is not there: what was interrupted would look untouched.
+fn read_intent(row: &sqlx::sqlite::SqliteRow) -> Result<Intent, OpenError> {
+    serde_json::from_str(&row.get::<String, _>("body"))
+        .map_err(|error| OpenError::Damaged(format!("intent {}: {error}", row.get::<String, _>("uid"))))
 }
 
 fn read_object(row: &sqlx::sqlite::SqliteRow, cipher: &Cipher) -> Result<Object, OpenError> {

@@ -31,6 +31,11 @@ pub enum OpenError {
     /// The key beside it is not the one it was written with, or is damaged.
     #[error("the key {0} does not fit the store; bring the store and its key back together, from one backup")]
     Key(String),
+    /// The store's key is there and its file is not, or is empty.
+    #[error(
+        "{0} is missing or empty though its key is there; bring it back from a copy, or move the key away to start anew"
+    )]
+    Missing(String),
     /// SQLite finds the file damaged.
     #[error("the store is damaged: {0}; restore it from a copy, or rebuild it with `hearth recover`")]
     Damaged(String),

@@ -1,8 +1,8 @@
 //! Opening a store: lock, schema, check, key, everything into memory, then the writer.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use hearth_meta::KindInfo;
@@ -17,7 +17,7 @@ use super::state::{RECENT_CHANGES, State};
 use super::watch::Change;
 use super::{Inner, Store, migrations, writer};
 use crate::clock::Clock;
-use crate::object::Object;
+use crate::object::{Key, Object};
 
 /// How many requests may wait for the writer before callers wait to ask.
 const WAITING_REQUESTS: usize = 1024;
@@ -45,13 +45,23 @@ impl Store {
             .create(&data_dir)
             .map_err(|source| OpenError::File { action: format!("making {}", data_dir.display()), source })?;
         let lock = StoreLock::take(&data_dir)?;
-        let file = data_dir.join("store.db");
-        let is_new = !file.exists();
-        let cipher = Cipher::load(&data_dir.join("store.key"), is_new)?;
+        let (file, key) = (data_dir.join("store.db"), data_dir.join("store.key"));
+        let has_key = is_there(&key)?;
+        // The key is made after the file and its schema: a key without them is a store that was lost, not a new one.
+        let lost = || OpenError::Missing(file.display().to_string());
+        if has_key && !is_there(&file)? {
+            return Err(lost());
+        }
         let mut connection = disk::connect(&file, false).await?;
         check(&mut connection).await?;
+        if has_key && migrations::read_version(&mut connection).await? == 0 {
+            return Err(lost());
+        }
         migrations::migrate(&mut connection, &file).await?;
-        let lineage = lineage(&mut connection).await?;
+        // A key is made only for a store that no process has used yet, and before it is first used.
+        let cipher = Cipher::load(&key, is_unused(&mut connection).await?)?;
+        check_key(&mut connection, &cipher, &key).await?;
+        let lineage = kept(&mut connection, "lineage", &uuid::Uuid::new_v4().to_string()).await?;
         let epoch = next_epoch(&mut connection).await?;
         let loaded = disk::load(&mut connection, &cipher, RECENT_CHANGES).await?;
         let kinds: BTreeMap<&'static str, KindInfo> =
@@ -60,10 +70,16 @@ impl Store {
         let (requests, waiting) = mpsc::channel(WAITING_REQUESTS);
         let state = Arc::new(RwLock::new(in_memory(loaded, &kinds)));
         let disk = Disk::new(connection, cipher.clone());
+        let shared = state.clone();
         let inner = Arc::new(Inner { kinds, lineage, epoch, clock, cipher, state, requests, reader });
-        tokio::spawn(writer::run(Arc::downgrade(&inner), waiting, disk, lock));
+        tokio::spawn(writer::run(Arc::downgrade(&inner), shared, waiting, disk, lock));
         Ok(Self { inner })
     }
+}
+
+fn is_there(path: &Path) -> Result<bool, OpenError> {
+    path.try_exists()
+        .map_err(|source| OpenError::File { action: format!("looking for {}", path.display()), source })
 }
 
 async fn check(connection: &mut SqliteConnection) -> Result<(), OpenError> {
@@ -71,13 +87,24 @@ async fn check(connection: &mut SqliteConnection) -> Result<(), OpenError> {
     if found == "ok" { Ok(()) } else { Err(OpenError::Damaged(found)) }
 }
 
-async fn lineage(connection: &mut SqliteConnection) -> Result<String, OpenError> {
-    let new = uuid::Uuid::new_v4().to_string();
-    sqlx::query("INSERT INTO meta (key, value) VALUES ('lineage', ?) ON CONFLICT DO NOTHING")
-        .bind(new)
-        .execute(&mut *connection)
-        .await?;
-    Ok(sqlx::query("SELECT value FROM meta WHERE key = 'lineage'").fetch_one(connection).await?.get("value"))
+async fn is_unused(connection: &mut SqliteConnection) -> Result<bool, OpenError> {
+    let sql = "SELECT NOT EXISTS (SELECT * FROM meta WHERE key = 'epoch')";
+    Ok(sqlx::query_scalar(sql).fetch_one(connection).await?)
+}
+
+/// A key from another backup would be found out only by the first secret it cannot read.
+async fn check_key(connection: &mut SqliteConnection, cipher: &Cipher, path: &Path) -> Result<(), OpenError> {
+    let mark = cipher.keyed_hash(b"the key of this store");
+    let fits = kept(connection, "key", &mark).await? == mark;
+    if fits { Ok(()) } else { Err(OpenError::Key(path.display().to_string())) }
+}
+
+/// What the store says of itself; the first word stays.
+async fn kept(connection: &mut SqliteConnection, key: &str, first: &str) -> Result<String, OpenError> {
+    let sql = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
+    sqlx::query(sql).bind(key).bind(first).execute(&mut *connection).await?;
+    let sql = "SELECT value FROM meta WHERE key = ?";
+    Ok(sqlx::query(sql).bind(key).fetch_one(connection).await?.get("value"))
 }
 
 /// Counts this process. An intent of an earlier epoch is of a process that is dead, since the lock is ours.
@@ -94,18 +121,37 @@ fn in_memory(loaded: Loaded, kinds: &BTreeMap<&'static str, KindInfo>) -> State 
         state.keep(&object.key(), &object, kinds.get(object.kind.as_str()));
     }
     state.intents = loaded.intents.into_iter().map(|intent| (intent.uid.clone(), intent)).collect();
+    let mut before = Before::new(loaded.changes.first().is_some_and(|(first, ..)| *first == 1));
     state.recent = loaded
         .changes
         .into_iter()
-        .map(|(rv, gone, object)| Arc::new(past(rv, gone, object)))
+        .map(|(rv, gone, object)| {
+            // The newest state of an object is the one that stands; it is kept once.
+            let standing = state.objects.get(&object.key()).filter(|o| o.resource_version() == rv && !gone);
+            let object = standing.cloned().unwrap_or_else(|| Arc::new(object));
+            Arc::new(before.past(rv, gone, object))
+        })
         .collect::<VecDeque<_>>();
     state
 }
 
-/// A change from before this process: what stood before it is not known.
-fn past(resource_version: u64, gone: bool, object: Object) -> Change {
-    let object = Arc::new(object);
-    let key = object.key();
-    let (new, last) = if gone { (None, Some(object)) } else { (Some(object), None) };
-    Change { resource_version, key, old: None, new, last }
+/// What each object was before a change that is read back from the file, as far as the changes tell.
+struct Before {
+    seen: HashMap<Key, Option<Arc<Object>>>,
+    /// Whether these are all changes there ever were.
+    is_whole: bool,
+}
+
+impl Before {
+    fn new(is_whole: bool) -> Self {
+        Self { seen: HashMap::new(), is_whole }
+    }
+
+    fn past(&mut self, resource_version: u64, gone: bool, object: Arc<Object>) -> Change {
+        let key = object.key();
+        let (new, last) = if gone { (None, Some(object)) } else { (Some(object), None) };
+        let before = self.seen.insert(key.clone(), new.clone());
+        let old_known = self.is_whole || before.is_some();
+        Change { resource_version, key, old: before.flatten(), old_known, new, last }
+    }
 }

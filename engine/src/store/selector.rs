@@ -54,14 +54,43 @@ impl Query {
     /// Whether an object is asked for.
     pub fn matches(&self, object: &Object) -> bool {
         let label = |name: &str| object.metadata.labels.as_ref().and_then(|labels| labels.get(name)).cloned();
-        (self.kind == object.kind || self.kind == Self::EVERY_KIND)
-            && self.namespace.as_ref().is_none_or(|wanted| object.metadata.namespace.as_ref() == Some(wanted))
+        self.asks_for_kind(&object.kind)
+            && self.is_within(object)
             && self.labels.iter().all(|requirement| requirement.holds(label))
             && self.fields.iter().all(|requirement| requirement.holds(|path| field(object, path)))
     }
 }
 
+impl Query {
+    pub(super) fn asks_for_kind(&self, kind: &str) -> bool {
+        self.kind == kind || self.kind == Self::EVERY_KIND
+    }
+
+    fn is_within(&self, object: &Object) -> bool {
+        self.namespace.as_ref().is_none_or(|wanted| object.metadata.namespace.as_ref() == Some(wanted))
+    }
+
+    /// Whether an object may have been asked for in an earlier state of it: all but kind and name can change.
+    pub(super) fn may_have_matched(&self, object: &Object) -> bool {
+        let is_name = |requirement: &&Requirement| {
+            ["metadata.name", "metadata.namespace"].contains(&requirement.name())
+        };
+        self.asks_for_kind(&object.kind)
+            && self.is_within(object)
+            && self
+                .fields
+                .iter()
+                .filter(is_name)
+                .all(|requirement| requirement.holds(|path| field(object, path)))
+    }
+}
+
 impl Requirement {
+    fn name(&self) -> &str {
+        let (Self::In(name, _) | Self::NotIn(name, _) | Self::Exists(name) | Self::Absent(name)) = self;
+        name
+    }
+
     fn holds(&self, value: impl Fn(&str) -> Option<String>) -> bool {
         match self {
             Self::In(name, allowed) => value(name).is_some_and(|value| allowed.contains(&value)),

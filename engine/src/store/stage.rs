@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hearth_meta::{Claim, KindInfo, ObjectMeta, Problem, Scope, Time, Timestamp, schema};
+use hearth_meta::{KindInfo, ObjectMeta, Problem, Time, Timestamp};
 use serde_json::Value;
 
 use super::disk::HistoryEntry;
@@ -16,6 +16,10 @@ use super::state::State;
 use super::watch::Change;
 use super::{Inner, WriteOptions};
 use crate::object::{Key, Object};
+
+mod admit;
+
+use admit::{add_finalizers, keep_identity, same_but_for_version, want_the_same};
 
 /// From how an object stands to how it should.
 pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
@@ -101,6 +105,14 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Whether an object of this uid stands, counting what this batch did before.
+    pub(super) fn stands(&self, uid: &str) -> bool {
+        match self.state.by_uid.get(uid) {
+            Some(key) => self.look_up(key).is_some_and(|object| object.uid() == uid),
+            None => self.objects.values().flatten().any(|object| object.uid() == uid),
+        }
+    }
+
     /// Prepares one write; what it answers holds once the batch is down.
     pub(super) fn prepare(
         &mut self,
@@ -131,19 +143,19 @@ impl<'a> Stage<'a> {
                 Some(format!("{prefix}{}", &uuid::Uuid::new_v4().simple().to_string()[..5]));
         }
         let mut problems = self.check_place(&object, kind);
-        problems.extend(self.check_owners(&object));
+        problems.extend(self.check_owners(&object, None));
         let key = object.key();
         if self.look_up(&key).is_some() {
             return Err(WriteError::AlreadyExists(key));
         }
-        let finalizers = object.metadata.finalizers.get_or_insert_default();
-        finalizers
-            .extend(kind.finalizers.iter().filter(|f| !finalizers.contains(f)).cloned().collect::<Vec<_>>());
+        add_finalizers(&mut object.metadata, kind);
         object.metadata = ObjectMeta {
             uid: Some(uuid::Uuid::new_v4().to_string()),
             creation_timestamp: Some(Time(self.now)),
             generation: Some(1),
+            resource_version: None,
             deletion_timestamp: None,
+            deletion_grace_period_seconds: None,
             finalizers: object.metadata.finalizers.take().filter(|f| !f.is_empty()),
             ..object.metadata
         };
@@ -169,19 +181,21 @@ impl<'a> Stage<'a> {
             )));
         }
         keep_identity(&mut new, old, kind);
-        let problems = self.check_owners(&new);
+        let problems = self.check_owners(&new, Some(old));
         if old.is_going() {
             let before = old.metadata.finalizers.clone().unwrap_or_default();
             if let Some(finalizers) = &mut new.metadata.finalizers {
                 finalizers.retain(|finalizer| before.contains(finalizer));
             }
+        } else {
+            add_finalizers(&mut new.metadata, kind);
         }
         new.metadata.finalizers = new.metadata.finalizers.take().filter(|f| !f.is_empty());
         let mut new = self.admit(new, Some(old), kind, problems)?;
         if same_but_for_version(&new, old) {
             return Ok(old.clone());
         }
-        let spec_changed = without_status(&new, kind) != without_status(old, kind);
+        let spec_changed = !want_the_same(&new, old, kind);
         if spec_changed {
             new.metadata.generation = Some(old.metadata.generation.unwrap_or(0) + 1);
         }
@@ -220,7 +234,7 @@ impl<'a> Stage<'a> {
                 old.key()
             )));
         }
-        if old.kind == "Namespace" && self.state.objects.keys().any(|key| key.namespace == old.name()) {
+        if old.kind == "Namespace" && self.is_used(old.name()) {
             return Err(WriteError::Conflict(format!(
                 "{} is not empty; delete what is in it first",
                 old.key()
@@ -263,51 +277,6 @@ impl<'a> Stage<'a> {
         self.put(Some(&old), new, None, options)
     }
 
-    /// Defaults, schema, rules, choices and claims, in this order; every problem at once.
-    fn admit(
-        &self,
-        object: Object,
-        old: Option<&Arc<Object>>,
-        kind: &KindInfo,
-        mut problems: Vec<Problem>,
-    ) -> Result<Object, WriteError> {
-        let old_value = old.map(|old| old.to_value());
-        let mut value = object.to_value();
-        (kind.default)(&mut value, old_value.as_ref());
-        // What stood before and is not touched must not stop a change elsewhere, however the rules have grown.
-        let untouched = old_value
-            .as_ref()
-            .is_some_and(|old| old["spec"] == value["spec"] && old["data"] == value["data"]);
-        if !untouched {
-            let misshapen = kind.schema.as_ref().map(|schema| check_spec(&value, schema)).unwrap_or_default();
-            if misshapen.is_empty() {
-                problems.extend((kind.validate)(&value, old_value.as_ref()));
-                problems.extend(self.claim(&mut value, kind));
-            }
-            problems.extend(misshapen);
-        }
-        if !problems.is_empty() {
-            return Err(WriteError::Invalid(problems));
-        }
-        Object::from_value(value).map_err(|message| WriteError::Invalid(vec![Problem::new("", message)]))
-    }
-
-    fn claim(&self, value: &mut Value, kind: &KindInfo) -> Vec<Problem> {
-        let own = value["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        let held = |claim: &Claim| self.holder(claim).is_some_and(|uid| uid != own);
-        let mut problems = (kind.choose)(value, &held);
-        for claim in (kind.claims)(value) {
-            if let Some(uid) = self.holder(&claim).filter(|uid| *uid != own) {
-                let holder = self.name_of(&uid);
-                problems.push(Problem::new(
-                    claim.field,
-                    format!("{:?} is taken by {holder}; choose another", claim.name),
-                ));
-            }
-        }
-        problems
-    }
-
     fn put(
         &mut self,
         old: Option<&Arc<Object>>,
@@ -318,10 +287,18 @@ impl<'a> Stage<'a> {
         if options.dry_run {
             return Ok(Arc::new(new));
         }
-        self.resource_version += 1;
-        new.metadata.resource_version = Some(self.resource_version.to_string());
+        let resource_version = self.resource_version + 1;
+        new.metadata.resource_version = Some(resource_version.to_string());
         let new = Arc::new(new);
-        self.record(old, Some(new.clone()), None, verb, options);
+        let change = Change {
+            resource_version,
+            key: new.key(),
+            old: old.cloned(),
+            old_known: true,
+            new: Some(new.clone()),
+            last: None,
+        };
+        self.record(change, &new, verb, options);
         Ok(new)
     }
 
@@ -334,42 +311,50 @@ impl<'a> Stage<'a> {
         if options.dry_run {
             return Ok(Arc::new(last));
         }
-        self.resource_version += 1;
-        last.metadata.resource_version = Some(self.resource_version.to_string());
+        let resource_version = self.resource_version + 1;
+        last.metadata.resource_version = Some(resource_version.to_string());
         let last = Arc::new(last);
         // A deletion that was marked before is in the history since then.
         let verb = (!old.is_going()).then_some("delete");
-        self.record(Some(old), None, Some(last.clone()), verb, options);
+        let change = Change {
+            resource_version,
+            key: last.key(),
+            old: Some(old.clone()),
+            old_known: true,
+            new: None,
+            last: Some(last.clone()),
+        };
+        self.record(change, &last, verb, options);
         Ok(last)
     }
 
-    fn record(
-        &mut self,
-        old: Option<&Arc<Object>>,
-        new: Option<Arc<Object>>,
-        last: Option<Arc<Object>>,
-        verb: Option<&str>,
-        options: &WriteOptions,
-    ) {
-        let Some(subject) = new.as_ref().or(last.as_ref()).cloned() else { return };
+    /// Everything that may fail comes first, so that a write is in the batch whole or not at all.
+    fn record(&mut self, change: Change, subject: &Arc<Object>, verb: Option<&str>, options: &WriteOptions) {
         let kind = self.inner.kinds.get(subject.kind.as_str());
-        let claims =
-            |object: &Arc<Object>| kind.map(|kind| (kind.claims)(&object.to_value())).unwrap_or_default();
-        for claim in old.map(claims).unwrap_or_default() {
-            self.claims.insert((claim.space, claim.name), None);
+        let claims = |object: Option<&Arc<Object>>| match (kind, object) {
+            (Some(kind), Some(object)) => (kind.claims)(&object.to_value()),
+            _ => Vec::new(),
+        };
+        let (given_up, taken) = (claims(change.old.as_ref()), claims(change.new.as_ref()));
+        let version = change.resource_version;
+        let history =
+            verb.map(|verb| self.history_entry(version, verb, change.old.as_ref(), subject, options));
+        for claim in given_up {
+            if self.holder(&claim).is_some_and(|holder| holder == subject.uid()) {
+                self.claims.insert((claim.space, claim.name), None);
+            }
         }
-        for claim in new.as_ref().map(claims).unwrap_or_default() {
+        for claim in taken {
             self.claims.insert((claim.space, claim.name), Some(subject.uid().to_owned()));
         }
-        let history = verb.map(|verb| self.history_entry(verb, old, &subject, options));
-        let key = subject.key();
-        self.objects.insert(key.clone(), new.clone());
-        let change = Change { resource_version: self.resource_version, key, old: old.cloned(), new, last };
+        self.objects.insert(change.key.clone(), change.new.clone());
+        self.resource_version = version;
         self.prepared.push(Prepared { change: Arc::new(change), history });
     }
 
     fn history_entry(
         &self,
+        resource_version: u64,
         verb: &str,
         old: Option<&Arc<Object>>,
         new: &Object,
@@ -382,7 +367,7 @@ impl<'a> Stage<'a> {
             history::differences(old.map(|old| old.spec()), Some(new.spec()))
         };
         HistoryEntry {
-            resource_version: self.resource_version,
+            resource_version,
             at: self.now,
             object: new.key(),
             uid: new.uid().to_owned(),
@@ -395,48 +380,11 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn check_place(&self, object: &Object, kind: &KindInfo) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if object.name().is_empty() {
-            problems.push(Problem::new("metadata.name", "is required"));
-        }
-        match (kind.scope, object.metadata.namespace.as_deref()) {
-            (Scope::Namespaced, None | Some("")) => {
-                problems.push(Problem::new("metadata.namespace", "is required"))
-            }
-            (Scope::Namespaced, Some(namespace))
-                if self.look_up(&Key::new("Namespace", "", namespace)).is_none() =>
-            {
-                problems.push(Problem::new(
-                    "metadata.namespace",
-                    format!("namespace {namespace:?} does not exist; make it first"),
-                ));
-            }
-            (Scope::Cluster, Some(namespace)) if !namespace.is_empty() => {
-                problems.push(Problem::new(
-                    "metadata.namespace",
-                    format!("{} belongs to no namespace; leave it out", kind.kind),
-                ));
-            }
-            _ => {}
-        }
-        problems
-    }
-
-    /// An owner must exist, and be cluster-scoped or in the same namespace: collection goes by these.
-    fn check_owners(&self, object: &Object) -> Vec<Problem> {
-        let owners = object.metadata.owner_references.iter().flatten().enumerate();
-        owners
-            .filter_map(|(index, owner)| {
-                let namespaces = [object.metadata.namespace.clone().unwrap_or_default(), String::new()];
-                let found = namespaces.iter().any(|namespace| {
-                    self.look_up(&Key::new(&owner.kind, namespace, &owner.name))
-                        .is_some_and(|o| o.uid() == owner.uid)
-                });
-                let message = format!("{} {:?} of uid {} does not exist", owner.kind, owner.name, owner.uid);
-                (!found).then(|| Problem::new(format!("metadata.ownerReferences[{index}]"), message))
-            })
-            .collect()
+    /// Whether anything is in a namespace, counting what this batch has put there or taken out.
+    fn is_used(&self, namespace: &str) -> bool {
+        let staged = self.objects.iter().filter(|(key, _)| key.namespace == namespace);
+        let mut kept = self.state.objects.keys().filter(|key| key.namespace == namespace);
+        staged.clone().any(|(_, object)| object.is_some()) || kept.any(|key| !self.objects.contains_key(key))
     }
 
     fn kind(&self, kind: &str) -> Result<&'a KindInfo, WriteError> {
@@ -455,68 +403,4 @@ impl<'a> Stage<'a> {
             None => self.state.objects.get(key).cloned(),
         }
     }
-
-    fn holder(&self, claim: &Claim) -> Option<String> {
-        let place = (claim.space, claim.name.clone());
-        match self.claims.get(&place) {
-            Some(staged) => staged.clone(),
-            None => self.state.claims.get(&place).cloned(),
-        }
-    }
-
-    fn name_of(&self, uid: &str) -> String {
-        let staged =
-            self.objects.values().flatten().find(|object| object.uid() == uid).map(|object| object.key());
-        staged
-            .or_else(|| self.state.by_uid.get(uid).cloned())
-            .map_or_else(|| format!("uid {uid}"), |key| key.to_string())
-    }
-}
-
-/// What a writer may not change: who the object is, when it came, whether it goes, and its status.
-fn keep_identity(new: &mut Object, old: &Object, kind: &KindInfo) {
-    new.api_version = old.api_version.clone();
-    new.kind = old.kind.clone();
-    new.metadata = ObjectMeta {
-        name: old.metadata.name.clone(),
-        namespace: old.metadata.namespace.clone(),
-        uid: old.metadata.uid.clone(),
-        creation_timestamp: old.metadata.creation_timestamp.clone(),
-        deletion_timestamp: old.metadata.deletion_timestamp.clone(),
-        deletion_grace_period_seconds: old.metadata.deletion_grace_period_seconds,
-        generation: old.metadata.generation,
-        resource_version: old.metadata.resource_version.clone(),
-        ..std::mem::take(&mut new.metadata)
-    };
-    if kind.has_status {
-        match old.body.get("status") {
-            Some(status) => new.body.insert("status".into(), status.clone()),
-            None => new.body.remove("status"),
-        };
-    }
-}
-
-fn without_status(object: &Object, kind: &KindInfo) -> serde_json::Map<String, Value> {
-    let mut body = object.body.clone();
-    if kind.has_status {
-        body.remove("status");
-    }
-    body
-}
-
-fn same_but_for_version(new: &Object, old: &Object) -> bool {
-    let mut metadata = new.metadata.clone();
-    metadata.resource_version = old.metadata.resource_version.clone();
-    metadata == old.metadata && new.body == old.body
-}
-
-/// The schema's word on everything but metadata, which `k8s-openapi` has typed, and status, which is ours.
-fn check_spec(value: &Value, schema: &Value) -> Vec<Problem> {
-    let mut value = value.clone();
-    if let Some(object) = value.as_object_mut() {
-        for other in ["apiVersion", "kind", "metadata", "status"] {
-            object.remove(other);
-        }
-    }
-    schema::check(&value, schema)
 }

@@ -1,7 +1,7 @@
 //! What stands in the store now, in memory, with the indexes reads need.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hearth_meta::KindInfo;
 
@@ -9,8 +9,9 @@ use super::intent::Intent;
 use super::watch::{Change, Watcher};
 use crate::object::{Key, Object};
 
-/// How many changes are kept in memory for watchers that come back.
-pub(super) const RECENT_CHANGES: usize = 4096;
+/// How many changes are kept in memory for watchers that come back: an object takes about five times its JSON
+/// in memory, and a home makes so many changes in hours.
+pub(super) const RECENT_CHANGES: usize = 1024;
 
 /// Everything, as committed.
 #[derive(Default)]
@@ -23,7 +24,11 @@ pub(super) struct State {
     pub(super) intents: HashMap<String, Intent>,
     /// The newest changes, oldest first, without gaps.
     pub(super) recent: VecDeque<Arc<Change>>,
-    pub(super) watchers: Vec<Watcher>,
+    /// Locked apart from the rest, so that whoever subscribes only reads: the writer alone ever writes here, and
+    /// a caller's closure that reads while it runs in the writer waits for nobody.
+    pub(super) watchers: Mutex<Vec<Watcher>>,
+    /// Whether the writer has ended; nothing changes any more.
+    pub(super) ended: bool,
 }
 
 impl State {
@@ -69,17 +74,36 @@ impl State {
             }
         }
         for claim in kind.map(|kind| (kind.claims)(&object.to_value())).into_iter().flatten() {
-            self.claims.remove(&(claim.space, claim.name));
+            let place = (claim.space, claim.name);
+            if self.claims.get(&place).is_some_and(|holder| holder == object.uid()) {
+                self.claims.remove(&place);
+            }
         }
         self.objects.remove(key);
     }
 
     /// Shows a committed change to every watcher, and drops those that do not keep up.
     pub(super) fn publish(&mut self, change: Arc<Change>) {
-        self.watchers.retain(|watcher| watcher.offer(&change));
+        self.watchers
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|watcher| watcher.offer(&change));
         if self.recent.len() == RECENT_CHANGES {
             self.recent.pop_front();
         }
         self.recent.push_back(change);
+    }
+
+    /// Feeds a watcher from the next change on.
+    pub(super) fn feed(&self, watcher: Watcher) {
+        if !self.ended {
+            self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+        }
+    }
+
+    /// The writer has ended: watches end too, once they have told what they still hold.
+    pub(super) fn end_watches(&mut self) {
+        self.ended = true;
+        self.watchers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -1,6 +1,7 @@
 //! Watching: what changed, in order, without gaps, fed in memory after the commit.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock, Weak};
 
 use tokio::sync::mpsc;
 
@@ -29,8 +30,10 @@ pub struct Change {
     pub resource_version: u64,
     /// Which object.
     pub key: Key,
-    /// The object before; absent when it was made, and for changes from before this process.
+    /// The object before; absent when it was made, and where it is not known.
     pub old: Option<Arc<Object>>,
+    /// Whether `old` is known; of the oldest changes from before this process it is not.
+    pub old_known: bool,
     /// The object after; absent when it went.
     pub new: Option<Arc<Object>>,
     /// The last state of a deleted object, dated with the deletion.
@@ -40,25 +43,27 @@ pub struct Change {
 impl Change {
     /// How a watcher with this query sees the change; `None` means not at all.
     pub fn seen_by(&self, query: &Query) -> Option<(ChangeKind, &Arc<Object>)> {
-        if self.key.kind != query.kind {
-            return None;
-        }
-        let before = self.old.as_ref().is_some_and(|old| query.matches(old));
+        // `None` where it is not known whether the object was in view before.
+        let before = match &self.old {
+            Some(old) => Some(query.matches(old)),
+            None => self.old_known.then_some(false),
+        };
+        let may_have_left = |now: &Object| before.unwrap_or_else(|| query.may_have_matched(now));
         match (&self.new, &self.last) {
             (Some(new), _) if query.matches(new) => {
-                let kind = if before || self.is_update() { ChangeKind::Modified } else { ChangeKind::Added };
-                Some((kind, new))
+                let came = before.map_or_else(|| looks_new(new), |before| !before);
+                Some((if came { ChangeKind::Added } else { ChangeKind::Modified }, new))
             }
-            (Some(new), _) if before => Some((ChangeKind::Deleted, new)),
-            (None, Some(last)) if before || query.matches(last) => Some((ChangeKind::Deleted, last)),
+            // Told of an object that was never in view, a watcher has nothing to forget.
+            (Some(gone), _) | (None, Some(gone)) if may_have_left(gone) => Some((ChangeKind::Deleted, gone)),
             _ => None,
         }
     }
+}
 
-    /// Changes read back from the file do not know what stood before; only their first one makes the object.
-    fn is_update(&self) -> bool {
-        self.old.is_none() && self.new.as_ref().is_some_and(|new| new.metadata.generation != Some(1))
-    }
+/// Whether an object is as its first write left it, as far as one can see.
+fn looks_new(object: &Object) -> bool {
+    object.metadata.generation == Some(1) && object.status().is_null()
 }
 
 /// The changes since then are no longer kept.
@@ -74,7 +79,8 @@ pub struct Watch {
     query: Query,
     backlog: std::vec::IntoIter<Arc<Change>>,
     changes: mpsc::Receiver<Arc<Change>>,
-    seen: u64,
+    seen: AtomicU64,
+    state: Weak<RwLock<State>>,
 }
 
 pub(super) struct Watcher {
@@ -92,7 +98,13 @@ impl Watcher {
     }
 }
 
-pub(super) fn subscribe(state: &mut State, query: Query, from: Option<u64>) -> Result<Watch, Expired> {
+/// Held for reading, the state cannot change while a watcher joins: no change is missed and none told twice.
+pub(super) fn subscribe(
+    shared: &Arc<RwLock<State>>,
+    query: Query,
+    from: Option<u64>,
+) -> Result<Watch, Expired> {
+    let state = shared.read().expect("no writer panics while it holds the lock");
     let now = state.resource_version;
     let from = from.unwrap_or(now);
     let kept_from = state.recent.front().map_or(now, |change| change.resource_version - 1);
@@ -100,11 +112,16 @@ pub(super) fn subscribe(state: &mut State, query: Query, from: Option<u64>) -> R
     if from < kept_from || from > now {
         return Err(Expired { asked: from });
     }
-    let backlog: Vec<_> =
-        state.recent.iter().filter(|change| change.resource_version > from).cloned().collect();
+    let backlog: Vec<_> = state
+        .recent
+        .iter()
+        .filter(|change| change.resource_version > from && query.asks_for_kind(&change.key.kind))
+        .cloned()
+        .collect();
     let (sender, changes) = mpsc::channel(LAG);
-    state.watchers.push(Watcher { kind: query.kind.clone(), changes: sender });
-    Ok(Watch { query, backlog: backlog.into_iter(), changes, seen: from })
+    state.feed(Watcher { kind: query.kind.clone(), changes: sender });
+    let state = Arc::downgrade(shared);
+    Ok(Watch { query, backlog: backlog.into_iter(), changes, seen: AtomicU64::new(from), state })
 }
 
 impl Watch {
@@ -124,12 +141,21 @@ impl Watch {
             Some(change) => change,
             None => self.changes.recv().await?,
         };
-        self.seen = change.resource_version;
+        self.seen.store(change.resource_version, Ordering::Relaxed);
         Some(change)
     }
 
-    /// The newest resourceVersion this watch has come to, for bookmarks.
+    /// The newest resourceVersion up to which this watch has told everything, for bookmarks. It moves on with
+    /// the store, also where nothing in view has changed.
     pub fn resource_version(&self) -> u64 {
-        self.seen
+        let seen = || self.seen.load(Ordering::Relaxed);
+        let Some(state) = self.state.upgrade().filter(|_| self.backlog.len() == 0) else { return seen() };
+        let state = state.read().expect("no writer panics while it holds the lock");
+        // A watch that was dropped for lagging does not know what it missed.
+        let has_told_all = self.changes.is_empty() && !self.changes.is_closed();
+        if has_told_all {
+            self.seen.fetch_max(state.resource_version, Ordering::Relaxed);
+        }
+        seen()
     }
 }

@@ -1,9 +1,12 @@
 //! The one writer: takes whatever waits as a batch, puts it down in one transaction, shows it, answers.
 //!
-//! If the transaction fails nothing of the batch was kept: every caller is told so and memory is as it was.
+//! If the transaction fails nothing of the batch was kept: every caller is told so and memory is as it was. A
+//! refusal, too, is answered only after the commit, since it may rest on what the batch itself held.
 
-use std::sync::{Arc, Weak};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, RwLock, Weak};
 
+use hearth_meta::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use super::disk::{Batch, Disk};
@@ -12,8 +15,10 @@ use super::events::EventNote;
 use super::intent::Intent;
 use super::lock::StoreLock;
 use super::stage::{Stage, Write};
+use super::state::State;
 use super::{Inner, WriteOptions};
 use crate::object::Object;
+use crate::panics::words;
 
 /// The most requests that share a commit; more would make the first of them wait too long.
 const LARGEST_BATCH: usize = 256;
@@ -23,39 +28,51 @@ type Answer<T> = oneshot::Sender<Result<T, WriteError>>;
 pub(super) enum Request {
     Write { write: Write, options: WriteOptions, answer: Answer<Arc<Object>> },
     Intent { intent: Intent, answer: Answer<()> },
-    Event(Box<EventNote>),
+    Event(Box<(EventNote, Timestamp)>),
     Close(oneshot::Sender<()>),
 }
 
-/// Callers whose answer waits for the commit.
+/// Callers whose answer waits for the commit, and what they are told if it holds.
 enum Waiting {
-    Write(Answer<Arc<Object>>, Arc<Object>),
-    Intent(Answer<()>),
+    Write(Answer<Arc<Object>>, Result<Arc<Object>, WriteError>),
+    Intent(Answer<()>, Result<(), WriteError>),
 }
 
 /// Runs until the store is closed or dropped. Holding the lock here means it is held until the last commit.
 pub(super) async fn run(
     store: Weak<Inner>,
+    state: Arc<RwLock<State>>,
     mut requests: mpsc::Receiver<Request>,
     mut disk: Disk,
     lock: StoreLock,
 ) {
+    // However this task ends, whoever watches must learn that nothing more will come.
+    let _end = EndWatches(state);
     let mut taken = Vec::with_capacity(LARGEST_BATCH);
-    while requests.recv_many(&mut taken, LARGEST_BATCH).await > 0 {
+    let mut closing = None;
+    while closing.is_none() && requests.recv_many(&mut taken, LARGEST_BATCH).await > 0 {
         let Some(inner) = store.upgrade() else { break };
-        let closing = write_batch(&inner, &mut taken, &mut disk).await;
-        drop(inner);
-        if let Some(closed) = closing {
-            requests.close();
-            disk.close().await;
-            drop(lock);
-            // Whoever asked may have stopped waiting.
-            let _ = closed.send(());
-            return;
-        }
+        closing = write_batch(&inner, &mut taken, &mut disk).await;
+        // After the answers, so that nobody waits for it.
+        disk.compact_if_due(inner.clock.now()).await;
     }
+    requests.close();
     disk.close().await;
     drop(lock);
+    if let Some(closed) = closing {
+        // Whoever asked may have stopped waiting.
+        let _ = closed.send(());
+    }
+}
+
+struct EndWatches(Arc<RwLock<State>>);
+
+impl Drop for EndWatches {
+    fn drop(&mut self) {
+        if let Ok(mut state) = self.0.write() {
+            state.end_watches();
+        }
+    }
 }
 
 /// Returns whom to tell when the batch asked for the store to be closed.
@@ -64,35 +81,10 @@ async fn write_batch(
     taken: &mut Vec<Request>,
     disk: &mut Disk,
 ) -> Option<oneshot::Sender<()>> {
-    let now = inner.clock.now();
-    let (mut batch, mut waiting, mut closing) = (Batch::default(), Vec::new(), None);
-    {
-        let state = inner.state.read().expect("no reader or writer panics while it holds the lock");
-        let mut stage = Stage::new(inner, &state);
-        for request in taken.drain(..) {
-            match request {
-                Request::Write { write, options, answer } => match stage.prepare(write, &options) {
-                    Ok(object) => waiting.push(Waiting::Write(answer, object)),
-                    Err(error) => reply(answer, Err(error)),
-                },
-                Request::Intent { intent, answer } => {
-                    batch.intents.push(intent);
-                    waiting.push(Waiting::Intent(answer));
-                }
-                Request::Event(note) => batch.events.push((*note, now)),
-                Request::Close(closed) => closing = Some(closed),
-            }
-        }
-        for prepared in stage.prepared {
-            let is_secret =
-                inner.kinds.get(prepared.change.key.kind.as_str()).is_some_and(|kind| kind.is_secret);
-            batch.changes.push((prepared.change, is_secret));
-            batch.history.extend(prepared.history);
-        }
-    }
-    let result = if batch.is_empty() { Ok(()) } else { disk.commit(&batch, now).await };
+    let Staged { batch, waiting, closing } = stage(inner, taken);
+    let result = if batch.is_empty() { Ok(()) } else { disk.commit(&batch).await };
     if result.is_ok() {
-        let mut state = inner.state.write().expect("no reader or writer panics while it holds the lock");
+        let mut state = inner.state.write().expect("no writer panics while it holds the lock");
         for (change, _) in batch.changes {
             state.take(&change, inner.kinds.get(change.key.kind.as_str()));
             state.publish(change);
@@ -103,11 +95,56 @@ async fn write_batch(
     }
     for waiter in waiting {
         match waiter {
-            Waiting::Write(answer, object) => reply(answer, result.clone().map(|()| object)),
-            Waiting::Intent(answer) => reply(answer, result.clone()),
+            Waiting::Write(answer, outcome) => reply(answer, result.clone().and(outcome)),
+            Waiting::Intent(answer, outcome) => reply(answer, result.clone().and(outcome)),
         }
     }
     closing
+}
+
+/// What a batch of requests comes to.
+struct Staged {
+    batch: Batch,
+    waiting: Vec<Waiting>,
+    closing: Option<oneshot::Sender<()>>,
+}
+
+fn stage(inner: &Inner, taken: &mut Vec<Request>) -> Staged {
+    let (mut batch, mut waiting, mut closing) = (Batch::default(), Vec::new(), None);
+    let state = inner.state.read().expect("no writer panics while it holds the lock");
+    let mut stage = Stage::new(inner, &state);
+    let mut intents = Vec::new();
+    for request in taken.drain(..) {
+        match request {
+            Request::Write { write, options, answer } => {
+                // A caller's closure or a kind's rule that panics must not take the store down with it.
+                let prepared = catch_unwind(AssertUnwindSafe(|| stage.prepare(write, &options)));
+                let outcome = prepared.unwrap_or_else(|panic| {
+                    Err(WriteError::Storage(format!("it panicked: {}", words(&*panic))))
+                });
+                waiting.push(Waiting::Write(answer, outcome));
+            }
+            Request::Intent { intent, answer } => intents.push((intent, answer)),
+            Request::Event(event) => batch.events.push(*event),
+            Request::Close(closed) => closing = Some(closed),
+        }
+    }
+    for (intent, answer) in intents {
+        // Looked at last: an object that went in this very batch takes its intent with it.
+        let outcome = if stage.stands(&intent.uid) {
+            batch.intents.push(intent);
+            Ok(())
+        } else {
+            Err(WriteError::Conflict(format!("the object of uid {} is gone", intent.uid)))
+        };
+        waiting.push(Waiting::Intent(answer, outcome));
+    }
+    for prepared in stage.prepared {
+        let is_secret = inner.kinds.get(prepared.change.key.kind.as_str()).is_some_and(|kind| kind.is_secret);
+        batch.changes.push((prepared.change, is_secret));
+        batch.history.extend(prepared.history);
+    }
+    Staged { batch, waiting, closing }
 }
 
 /// A caller that stopped waiting does not want the answer; what it asked for is done all the same.

@@ -1,0 +1,56 @@
+//! Migrations: forward only, with a whole copy before, and never on a newer file.
+
+use sqlx::SqliteConnection;
+use tempfile::TempDir;
+
+use super::{migrate_by, read_version};
+use crate::store::disk::connect;
+use crate::store::error::OpenError;
+
+const FIRST: &str = "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);";
+const SECOND: &str = "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO b SELECT x FROM a;";
+const BROKEN: &str = "CREATE TABLE c (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);";
+
+async fn tables(connection: &mut SqliteConnection) -> Vec<String> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    sqlx::query_scalar(sql).fetch_all(connection).await.unwrap()
+}
+
+#[tokio::test]
+async fn goes_forward_and_takes_a_copy_before() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("store.db");
+    let mut connection = connect(&file, false).await.unwrap();
+    migrate_by(&[FIRST], &mut connection, &file).await.unwrap();
+    let copy = folder.path().join("store.before-2.db");
+    assert!(!copy.exists(), "a new store needs no copy");
+    // Half a copy, as a crash leaves it, is not taken for a whole one.
+    std::fs::write(folder.path().join("store.before-2.half"), "half").unwrap();
+    migrate_by(&[FIRST, SECOND], &mut connection, &file).await.unwrap();
+    assert_eq!(tables(&mut connection).await, ["a", "b"]);
+    assert_eq!(tables(&mut connect(&copy, false).await.unwrap()).await, ["a"]);
+    migrate_by(&[FIRST, SECOND], &mut connection, &file).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_step_that_fails_leaves_the_file_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("store.db");
+    let mut connection = connect(&file, false).await.unwrap();
+    migrate_by(&[FIRST], &mut connection, &file).await.unwrap();
+    migrate_by(&[FIRST, BROKEN], &mut connection, &file).await.unwrap_err();
+    assert_eq!(tables(&mut connection).await, ["a"]);
+    assert_eq!(read_version(&mut connection).await.unwrap(), 1);
+    migrate_by(&[FIRST, SECOND], &mut connection, &file).await.unwrap();
+    assert_eq!(tables(&mut connection).await, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn refuses_a_file_of_a_newer_program() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("store.db");
+    let mut connection = connect(&file, false).await.unwrap();
+    migrate_by(&[FIRST, SECOND], &mut connection, &file).await.unwrap();
+    let error = migrate_by(&[FIRST], &mut connection, &file).await.unwrap_err();
+    assert!(matches!(error, OpenError::Newer { found: 2, known: 1 }), "{error}");
+}

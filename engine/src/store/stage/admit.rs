@@ -1,0 +1,184 @@
+//! What a write must satisfy: place, owners, defaults, schema, rules, choices and claims. Every problem at once.
+
+use std::sync::Arc;
+
+use hearth_meta::{Claim, KindInfo, ObjectMeta, Problem, Scope, schema};
+use serde_json::{Map, Value};
+
+use super::Stage;
+use crate::object::{Key, Object};
+use crate::store::error::WriteError;
+
+impl Stage<'_> {
+    /// Defaults, schema, rules, choices and claims, in this order.
+    pub(super) fn admit(
+        &self,
+        object: Object,
+        old: Option<&Arc<Object>>,
+        kind: &KindInfo,
+        mut problems: Vec<Problem>,
+    ) -> Result<Object, WriteError> {
+        let old_value = old.map(|old| old.to_value());
+        let mut value = object.to_value();
+        (kind.default)(&mut value, old_value.as_ref());
+        // What stood before and is not touched must not stop a change elsewhere, however the rules have grown.
+        let untouched = old_value.as_ref().is_some_and(|old| wish(old) == wish(&value));
+        if !untouched {
+            let misshapen = kind.schema.as_ref().map(|schema| check_spec(&value, schema)).unwrap_or_default();
+            if misshapen.is_empty() {
+                problems.extend((kind.validate)(&value, old_value.as_ref()));
+                problems.extend(self.claim(&mut value, kind));
+            }
+            problems.extend(misshapen);
+        }
+        if !problems.is_empty() {
+            return Err(WriteError::Invalid(problems));
+        }
+        Object::from_value(value).map_err(|message| WriteError::Invalid(vec![Problem::new("", message)]))
+    }
+
+    fn claim(&self, value: &mut Value, kind: &KindInfo) -> Vec<Problem> {
+        let own = value["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let held = |claim: &Claim| self.holder(claim).is_some_and(|uid| uid != own);
+        let mut problems = (kind.choose)(value, &held);
+        for claim in (kind.claims)(value) {
+            if let Some(uid) = self.holder(&claim).filter(|uid| *uid != own) {
+                let holder = self.name_of(&uid);
+                problems.push(Problem::new(
+                    claim.field,
+                    format!("{:?} is taken by {holder}; choose another", claim.name),
+                ));
+            }
+        }
+        problems
+    }
+
+    pub(super) fn check_place(&self, object: &Object, kind: &KindInfo) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if object.name().is_empty() {
+            problems.push(Problem::new("metadata.name", "is required"));
+        }
+        match (kind.scope, object.metadata.namespace.as_deref()) {
+            (Scope::Namespaced, None | Some("")) => {
+                problems.push(Problem::new("metadata.namespace", "is required"));
+            }
+            (Scope::Namespaced, Some(namespace)) => {
+                let message = match self.look_up(&Key::new("Namespace", "", namespace)) {
+                    None => format!("namespace {namespace:?} does not exist; make it first"),
+                    Some(found) if found.is_going() => {
+                        format!("namespace {namespace:?} is being deleted; choose another")
+                    }
+                    Some(_) => return problems,
+                };
+                problems.push(Problem::new("metadata.namespace", message));
+            }
+            (Scope::Cluster, Some(namespace)) if !namespace.is_empty() => {
+                problems.push(Problem::new(
+                    "metadata.namespace",
+                    format!("{} belongs to no namespace; leave it out", kind.kind),
+                ));
+            }
+            (Scope::Cluster, _) => {}
+        }
+        problems
+    }
+
+    /// An owner must exist, and be cluster-scoped or in the same namespace: collection goes by these. One that
+    /// was named before may have gone since; that must not stop a change elsewhere.
+    pub(super) fn check_owners(&self, object: &Object, old: Option<&Object>) -> Vec<Problem> {
+        let owners = object.metadata.owner_references.iter().flatten().enumerate();
+        owners
+            .filter(|(_, owner)| !old.is_some_and(|old| old.owners().any(|uid| uid == owner.uid)))
+            .filter_map(|(index, owner)| {
+                let namespaces = [object.metadata.namespace.clone().unwrap_or_default(), String::new()];
+                let found = namespaces.iter().any(|namespace| {
+                    self.look_up(&Key::new(&owner.kind, namespace, &owner.name))
+                        .is_some_and(|o| o.uid() == owner.uid)
+                });
+                let message = format!("{} {:?} of uid {} does not exist", owner.kind, owner.name, owner.uid);
+                (!found).then(|| Problem::new(format!("metadata.ownerReferences[{index}]"), message))
+            })
+            .collect()
+    }
+
+    pub(super) fn holder(&self, claim: &Claim) -> Option<String> {
+        let place = (claim.space, claim.name.clone());
+        match self.claims.get(&place) {
+            Some(staged) => staged.clone(),
+            None => self.state.claims.get(&place).cloned(),
+        }
+    }
+
+    fn name_of(&self, uid: &str) -> String {
+        let staged =
+            self.objects.values().flatten().find(|object| object.uid() == uid).map(|object| object.key());
+        staged
+            .or_else(|| self.state.by_uid.get(uid).cloned())
+            .map_or_else(|| format!("uid {uid}"), |key| key.to_string())
+    }
+}
+
+/// The finalizers of the kind that are missing: an object that stays always has them, whoever left them out of
+/// a manifest, so that no moment exists in which it could go without its teardown.
+pub(super) fn add_finalizers(metadata: &mut ObjectMeta, kind: &KindInfo) {
+    let finalizers = metadata.finalizers.get_or_insert_default();
+    for finalizer in &kind.finalizers {
+        if !finalizers.contains(finalizer) {
+            finalizers.push(finalizer.clone());
+        }
+    }
+}
+
+/// What a writer may not change: who the object is, when it came, whether it goes, and its status.
+pub(super) fn keep_identity(new: &mut Object, old: &Object, kind: &KindInfo) {
+    new.api_version = old.api_version.clone();
+    new.kind = old.kind.clone();
+    new.metadata = ObjectMeta {
+        name: old.metadata.name.clone(),
+        generate_name: old.metadata.generate_name.clone(),
+        namespace: old.metadata.namespace.clone(),
+        uid: old.metadata.uid.clone(),
+        creation_timestamp: old.metadata.creation_timestamp.clone(),
+        deletion_timestamp: old.metadata.deletion_timestamp.clone(),
+        deletion_grace_period_seconds: old.metadata.deletion_grace_period_seconds,
+        generation: old.metadata.generation,
+        resource_version: old.metadata.resource_version.clone(),
+        ..std::mem::take(&mut new.metadata)
+    };
+    if kind.has_status {
+        match old.body.get("status") {
+            Some(status) => new.body.insert("status".into(), status.clone()),
+            None => new.body.remove("status"),
+        };
+    }
+}
+
+/// Whether two objects want the same, whatever is seen of them.
+pub(super) fn want_the_same(new: &Object, old: &Object, kind: &KindInfo) -> bool {
+    let own = |object: &Object| {
+        let ours = |name: &&String| !(kind.has_status && name.as_str() == "status");
+        object.body.keys().filter(ours).cloned().collect::<Vec<_>>()
+    };
+    let names = own(new);
+    names == own(old) && names.iter().all(|name| new.body.get(name) == old.body.get(name))
+}
+
+pub(super) fn same_but_for_version(new: &Object, old: &Object) -> bool {
+    let mut metadata = new.metadata.clone();
+    metadata.resource_version = old.metadata.resource_version.clone();
+    metadata == old.metadata && new.body == old.body
+}
+
+/// All of an object that a person wishes: everything but its metadata and its status.
+fn wish(value: &Value) -> Map<String, Value> {
+    let mut fields = value.as_object().cloned().unwrap_or_default();
+    for other in ["apiVersion", "kind", "metadata", "status"] {
+        fields.remove(other);
+    }
+    fields
+}
+
+/// The schema's word on everything but metadata, which `k8s-openapi` has typed, and status, which is ours.
+fn check_spec(value: &Value, schema: &Value) -> Vec<Problem> {
+    schema::check(&Value::Object(wish(value)), schema)
+}

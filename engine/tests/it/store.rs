@@ -1,0 +1,7 @@
+//! The store's promises.
+
+mod objects;
+mod claims;
+mod watches;
+mod histories;
+mod lasting;

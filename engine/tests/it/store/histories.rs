@@ -1,0 +1,139 @@
+//! The three histories, and what never enters them.
+
+use hearth_engine::store::{EventKind, EventNote, EventQuery, Intent};
+use hearth_meta::{ObjectRef, Timestamp};
+use serde_json::{Value, json};
+use sqlx::{Connection, SqliteConnection};
+
+use crate::toys::{Home, key};
+
+async fn sql(home: &Home) -> SqliteConnection {
+    let file = home.folder.path().join("store.db");
+    SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap()
+}
+
+#[tokio::test]
+async fn every_spec_write_is_kept_with_who_made_it_and_what_it_changed() {
+    let home = Home::new().await;
+    let lamp = home.lamp("a", json!({"color": "red"})).await;
+    home.patch(key("Lamp", "a"), json!({"spec": {"color": "blue", "room": "hall"}})).await.unwrap();
+    home.patch(key("Lamp", "a"), json!({"metadata": {"labels": {"x": "y"}}})).await.unwrap();
+    home.store.update_status(&key("Lamp", "a"), lamp.uid(), json!({"summary": "Ready"})).await.unwrap();
+    home.delete(key("Lamp", "a")).await.unwrap();
+    home.store.drop_finalizer(&key("Lamp", "a"), lamp.uid(), "hearth.dev/lamp").await.unwrap();
+    let rows = home.store.history(&key("Lamp", "a")).await.unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row.verb.as_str(), row.generation)).collect();
+    assert_eq!(told, [("create", 1), ("update", 2), ("delete", 3)], "neither labels nor status nor the end");
+    assert!(rows.iter().all(|row| row.actor == "admin" && row.source == "api"));
+    let differences: Vec<_> = rows[1].differences.iter().map(ToString::to_string).collect();
+    assert_eq!(differences, ["spec.color: seen red, wanted blue", "spec.room: seen (absent), wanted hall"]);
+    assert_eq!(rows[1].spec, json!({"color": "blue", "room": "hall"}));
+}
+
+#[tokio::test]
+async fn the_history_cannot_be_rewritten() {
+    let home = Home::new().await;
+    home.card("a").await;
+    let mut connection = sql(&home).await;
+    for statement in ["UPDATE history SET actor = 'nobody'", "DELETE FROM history"] {
+        let refused = sqlx::query(statement).execute(&mut connection).await.unwrap_err();
+        assert!(refused.to_string().contains("append-only"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_nowhere_to_be_read() {
+    let home = Home::new().await;
+    let secret = |value: &str| json!({"kind": "Secret", "metadata": {"name": "s", "namespace": "den"}, "data": {"password": value}});
+    home.create(secret("hunter2hunter2")).await.unwrap();
+    home.patch(key("Secret", "s"), json!({"data": {"password": "correcthorsebattery"}})).await.unwrap();
+    let rows = home.store.history(&key("Secret", "s")).await.unwrap();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.spec == Value::Null));
+    assert_eq!(rows[1].differences[0].field, "data.password");
+    assert!(rows[1].differences[0].wanted.as_ref().unwrap().starts_with("(secret) "));
+    assert_eq!(rows[1].differences[0].seen, rows[0].differences[0].wanted, "equal values, equal hashes");
+    for path in std::fs::read_dir(home.folder.path()).unwrap() {
+        let path = path.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        for word in ["hunter2hunter2", "correcthorsebattery"] {
+            let found = bytes.windows(word.len()).any(|window| window == word.as_bytes());
+            assert!(!found, "{word} lies open in {}", path.display());
+        }
+    }
+    let home = home.reopened().await;
+    let read = home.store.get(&key("Secret", "s")).unwrap();
+    assert_eq!(read.body["data"]["password"], "correcthorsebattery");
+    home.delete(key("Secret", "s")).await.unwrap();
+    assert!(home.reopened().await.store.get(&key("Secret", "s")).is_none());
+}
+
+fn note(message: &str) -> EventNote {
+    EventNote {
+        about: ObjectRef { kind: "Card".into(), namespace: Some("den".into()), name: "a".into() },
+        uid: "u".into(),
+        kind: EventKind::Warning,
+        reason: "Tried".into(),
+        message: message.into(),
+        reporter: "controller/card".into(),
+    }
+}
+
+#[tokio::test]
+async fn events_that_say_the_same_are_merged_and_the_old_ones_dropped() {
+    let home = Home::new().await;
+    for _ in 0..3 {
+        home.store.note(note("one")).await;
+    }
+    home.clock.advance(std::time::Duration::from_secs(3600));
+    home.store.note(note("one")).await;
+    home.store.note(note("two")).await;
+    home.card("flush").await;
+    let rows = home.store.events(&EventQuery { uid: Some("u".into()), ..Default::default() }).await.unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row.note.message.as_str(), row.count)).collect();
+    assert_eq!(told, [("one", 4), ("two", 1)]);
+    assert_eq!((rows[0].last_at - rows[0].first_at).get_seconds(), 3600);
+    assert_eq!(rows[0].note, note("one"));
+    let none = EventQuery { namespace: Some("elsewhere".into()), ..Default::default() };
+    assert!(home.store.events(&none).await.unwrap().is_empty());
+    home.clock.advance(std::time::Duration::from_secs(31 * 24 * 3600));
+    // Whatever a process finds old is dropped with its first write.
+    let home = home.reopened().await;
+    home.card("later").await;
+    // It is dropped after the answer; the next write comes after that.
+    home.card("later still").await;
+    assert!(home.store.events(&EventQuery::default()).await.unwrap().is_empty());
+}
+
+fn intent(uid: &str) -> Intent {
+    Intent {
+        uid: uid.into(),
+        epoch: 1,
+        target: "t".into(),
+        step: "Paint".into(),
+        dangerous: true,
+        opened_at: Timestamp::UNIX_EPOCH,
+        closed_at: None,
+        last_applied: None,
+    }
+}
+
+#[tokio::test]
+async fn an_intent_outlives_its_process_and_goes_with_its_object() {
+    let home = Home::new().await;
+    let made = home.card("a").await;
+    home.store.put_intent(intent(made.uid())).await.unwrap();
+    let first = home.store.epoch();
+    let home = home.reopened().await;
+    assert_eq!(home.store.epoch(), first + 1);
+    assert_eq!(home.store.intent(made.uid()), Some(intent(made.uid())));
+    let (gone, late) = tokio::join!(home.delete(key("Card", "a")), home.store.put_intent(intent(made.uid())));
+    gone.unwrap();
+    late.unwrap_err();
+    home.store.put_intent(intent(made.uid())).await.unwrap_err();
+    let home = home.reopened().await;
+    assert_eq!(home.store.intent(made.uid()), None);
+    let left: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM intents").fetch_one(&mut sql(&home).await).await.unwrap();
+    assert_eq!(left, 0);
+}
