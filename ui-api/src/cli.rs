@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub mod exit;
 pub mod output;
@@ -25,6 +25,19 @@ mod apply;
 mod get;
 mod wait;
 mod delete;
+mod family;
+mod events;
+mod describe;
+mod why;
+mod text_diff;
+mod diff;
+mod logs;
+mod history;
+mod power;
+mod pause;
+mod explain;
+mod validate;
+mod completion;
 
 use client::Client;
 use exit::{Exit, Failure, Outcome};
@@ -72,10 +85,40 @@ struct Globals {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(crate::serve::ServeOptions),
+    #[command(flatten)]
+    Remote(Remote),
+    #[command(flatten)]
+    Local(Local),
+}
+
+/// Verbs that ask a server.
+#[derive(Debug, Subcommand)]
+enum Remote {
     Apply(apply::Apply),
     Get(get::Get),
+    Describe(describe::Describe),
+    Why(why::Why),
+    Diff(diff::Diff),
     Wait(wait::Wait),
     Delete(delete::Delete),
+    Events(events::Events),
+    Logs(logs::Logs),
+    Tree(family::Tree),
+    History(history::History),
+    /// Start an app: sets spec.state to Running.
+    Start(power::Power),
+    /// Stop an app: sets spec.state to Stopped.
+    Stop(power::Power),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
+}
+
+/// Verbs that need none.
+#[derive(Debug, Subcommand)]
+enum Local {
+    Validate(validate::Validate),
+    Explain(explain::Explain),
+    Completion(completion::Completion),
 }
 
 /// Carries out a command line on the terminal or pipe this program was started with.
@@ -134,13 +177,36 @@ async fn finish(cli: Cli, out: &Output) -> Exit {
 
 async fn dispatch(cli: Cli, out: &Output) -> Outcome {
     let Globals { kubeconfig, context, namespace, .. } = &cli.globals;
-    let client = Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref()).await?;
     match cli.command {
-        Command::Serve(_) => Err(Failure::new(Exit::Usage, "a server is started by the program alone")),
-        Command::Apply(args) => apply::run(args, &client, out).await,
-        Command::Get(args) => get::run(args, &client, out).await,
-        Command::Wait(args) => wait::run(args, &client, out).await,
-        Command::Delete(args) => delete::run(args, &client, out).await,
+        Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),
+        Command::Local(Local::Validate(args)) => validate::run(&args, namespace.as_deref(), out),
+        Command::Local(Local::Explain(args)) => explain::run(&args, out),
+        Command::Local(Local::Completion(args)) => completion::run(&args, Cli::command(), out),
+        Command::Remote(verb) => {
+            let client =
+                Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref()).await?;
+            ask(verb, &client, out).await
+        }
+    }
+}
+
+async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
+    match verb {
+        Remote::Apply(args) => apply::run(args, client, out).await,
+        Remote::Get(args) => get::run(args, client, out).await,
+        Remote::Describe(args) => describe::run(args, client, out).await,
+        Remote::Why(args) => why::run(args, client, out).await,
+        Remote::Diff(args) => diff::run(args, client, out).await,
+        Remote::Wait(args) => wait::run(args, client, out).await,
+        Remote::Delete(args) => delete::run(args, client, out).await,
+        Remote::Events(args) => events::run(args, client, out).await,
+        Remote::Logs(args) => logs::run(args, client, out).await,
+        Remote::Tree(args) => family::run(args, client, out).await,
+        Remote::History(args) => history::run(args, client, out).await,
+        Remote::Start(args) => power::run(args, "Running", client, out).await,
+        Remote::Stop(args) => power::run(args, "Stopped", client, out).await,
+        Remote::Pause(args) => pause::pause(args, client, out).await,
+        Remote::Resume(args) => pause::resume(args, client, out).await,
     }
 }
 

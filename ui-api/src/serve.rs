@@ -1,6 +1,6 @@
 //! `hearth serve`: opens the store, starts the API and the controllers, and stops them in order.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::config::Config;
 use crate::server::{Server, ServerOptions};
 
+pub mod bundle;
 pub mod wiring;
 
 /// Serves a home until it is told to stop.
@@ -79,7 +80,11 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_new(&config.log).with_context(|| {
         format!("log: {:?} is not understood; write info, or hearth_engine=debug", config.log)
     })?;
-    let logging = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
     if let Err(error) = logging {
         tracing::debug!(error = %error, "logging was set up before");
     }

@@ -95,19 +95,11 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
 /// Tries every object on the server without keeping it, so that nothing is applied of a set with a bad one.
 async fn rehearse(manifests: &Manifests, client: &Client) -> Result<(), Failure> {
     let mut problems = Vec::new();
-    let new_namespaces: Vec<&str> = manifests
-        .items
-        .iter()
-        .filter(|m| m.target.kind.kind == "Namespace")
-        .map(|m| m.target.name.as_str())
-        .collect();
     for manifest in &manifests.items {
-        let lives_in_a_new_one =
-            manifest.target.namespace.as_deref().is_some_and(|namespace| new_namespaces.contains(&namespace));
         match attempt(manifest, client, true).await {
             Ok(_) => {}
             // Its namespace is made by this very set, a moment before it.
-            Err(Trouble::Refused(_)) if lives_in_a_new_one => {}
+            Err(Trouble::Refused(_)) if manifests.makes_namespace_of(manifest) => {}
             Err(Trouble::Refused(refusal)) if !refusal.problems.is_empty() => {
                 problems.extend(refusal.problems.into_iter().map(|problem| manifest.locate(problem)));
             }
@@ -141,16 +133,6 @@ async fn put(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Eff
 async fn attempt(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Effect, Value), Trouble> {
     let before = client.find(&manifest.target).await?;
     write(manifest, before, client, dry_run).await
-}
-
-/// What the server would make of a manifest, beside how it stands.
-///
-/// # Errors
-/// See [`Trouble`].
-pub(super) async fn preview(manifest: &Manifest, client: &Client) -> Result<(Option<Value>, Value), Trouble> {
-    let before = client.find(&manifest.target).await?;
-    let (_, after) = write(manifest, before.clone(), client, true).await?;
-    Ok((before, after))
 }
 
 async fn write(

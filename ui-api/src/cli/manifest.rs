@@ -88,6 +88,12 @@ impl Manifests {
         Ok(manifests)
     }
 
+    /// Whether these files also declare the namespace that an object is in.
+    pub(super) fn makes_namespace_of(&self, manifest: &Manifest) -> bool {
+        let namespaces = self.items.iter().filter(|item| item.target.kind.kind == "Namespace");
+        namespaces.into_iter().any(|item| manifest.target.namespace.as_ref() == Some(&item.target.name))
+    }
+
     /// A failure that shows each problem where it stands, and what came of it all.
     pub(super) fn rejected(&self, mut problems: Vec<Problem>, outcome: &str) -> Failure {
         problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));

@@ -119,7 +119,7 @@ fn step_of(object: &Value) -> String {
 }
 
 /// An object's verdict, and how far it is or why it stands so.
-fn state_of(out: &Output, object: &Value) -> String {
+pub(super) fn state_of(out: &Output, object: &Value) -> String {
     let status = &object["status"];
     if object["metadata"]["deletionTimestamp"].is_null() && current_verdict(object).is_none() {
         return "asked for".into();

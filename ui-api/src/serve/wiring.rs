@@ -1,19 +1,52 @@
 //! The one place where hands are chosen, and where controllers meet them.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hearth_capabilities::Containers;
+use anyhow::Context;
+use hearth_capabilities::{Containers, Events, Images, Networks, Proxy, Volumes};
+use hearth_controllers::app::INSTALL_SLOTS;
+use hearth_controllers::container::ContainerHands;
+use hearth_controllers::{
+    AppController, ContainerController, ImageController, Naming, NetworkController, RouteController,
+    VolumeController,
+};
 use hearth_engine::{Engine, Store};
+use hearth_pretend::Machine;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::bundle::{self, Bundle, SOCKET_IN_CONTAINER};
 use crate::config::Config;
 
 /// What this home works with.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Hands {
-    /// The container engine.
-    pub containers: Option<Arc<dyn Containers>>,
+    /// Containers of the engine.
+    pub containers: Arc<dyn Containers>,
+    /// Networks of the engine.
+    pub networks: Arc<dyn Networks>,
+    /// Images of the engine.
+    pub images: Arc<dyn Images>,
+    /// What happens in the engine.
+    pub events: Arc<dyn Events>,
+    /// The proxy.
+    pub proxy: Arc<dyn Proxy>,
+    /// Folders of instances.
+    pub volumes: Arc<dyn Volumes>,
+}
+
+impl From<Machine> for Hands {
+    fn from(machine: Machine) -> Self {
+        Self {
+            containers: Arc::new(machine.clone()),
+            networks: Arc::new(machine.clone()),
+            images: Arc::new(machine.clone()),
+            events: Arc::new(machine.clone()),
+            proxy: Arc::new(machine.clone()),
+            volumes: Arc::new(machine),
+        }
+    }
 }
 
 /// Controllers that run.
@@ -21,13 +54,13 @@ pub struct Controllers {
     hands: Hands,
     engine: Engine,
     stop: CancellationToken,
-    running: JoinHandle<()>,
+    running: Vec<JoinHandle<()>>,
 }
 
 impl Controllers {
     /// Where logs come from.
     pub fn containers(&self) -> Option<Arc<dyn Containers>> {
-        self.hands.containers.clone()
+        Some(self.hands.containers.clone())
     }
 
     /// Whose diagnostics are shown.
@@ -38,8 +71,10 @@ impl Controllers {
     /// Stops them; turns that have begun are finished.
     pub async fn stop(self) {
         self.stop.cancel();
-        if let Err(error) = self.running.await {
-            tracing::error!(error = %error, "the controllers ended badly");
+        for task in self.running {
+            if let Err(error) = task.await {
+                tracing::error!(error = %error, "a task of the controllers ended badly");
+            }
         }
     }
 }
@@ -49,25 +84,75 @@ impl Controllers {
 /// # Errors
 /// Where an address is wrong or a folder cannot be had.
 pub fn machine(config: &Config, store: &Store) -> anyhow::Result<Hands> {
-    let _ = store;
     if config.pretend {
-        return Ok(Hands::default());
+        let machine = Machine::new(store.clock().clone());
+        machine.persist_to(config.data_dir.join("pretend.json")).context("the pretend machine's file")?;
+        return Ok(machine.into());
     }
     let docker = hearth_docker::Docker::connect(&config.docker)?;
-    Ok(Hands { containers: Some(Arc::new(docker)) })
+    let socket = proxy_socket(&config.data_dir);
+    let admin = format!("unix/{SOCKET_IN_CONTAINER}");
+    Ok(Hands {
+        containers: Arc::new(docker.clone()),
+        networks: Arc::new(docker.clone()),
+        images: Arc::new(docker.clone()),
+        events: Arc::new(docker),
+        proxy: Arc::new(hearth_caddy::Caddy::new(socket, ":80", admin)?),
+        volumes: Arc::new(hearth_linux::LinuxVolumes::new(instances(&config.data_dir))?),
+    })
 }
 
-/// Starts every controller over the store.
+/// Where the instances' folders are.
+fn instances(data_dir: &Path) -> PathBuf {
+    data_dir.join("instances")
+}
+
+/// The proxy's admin socket as this process sees it: in a leaf that the proxy's container shares.
+fn proxy_socket(data_dir: &Path) -> PathBuf {
+    instances(data_dir)
+        .join(bundle::INSTANCE)
+        .join("data")
+        .join(bundle::SOCKET_LEAF)
+        .join(bundle::SOCKET_NAME)
+}
+
+/// Starts every controller over the store, and whoever keeps Hearth's own parts declared.
 ///
 /// # Errors
 /// Where the system's own objects cannot be written.
 pub async fn start_controllers(store: &Store, hands: Hands, config: &Config) -> anyhow::Result<Controllers> {
-    let _ = config;
-    let engine = Engine::new(store.clone(), store.epoch().unsigned_abs());
+    let engine = engine(store, &hands, &Naming::new(&config.name_prefix));
+    let bundle = Bundle::new(config);
+    bundle.declare(store).await?;
     let stop = CancellationToken::new();
-    let running = tokio::spawn({
+    let controllers = tokio::spawn({
         let (engine, stop) = (engine.clone(), stop.clone());
         async move { engine.run(stop).await }
     });
-    Ok(Controllers { hands, engine, stop, running })
+    let own_parts = tokio::spawn(bundle.keep_declared(store.clone(), stop.clone()));
+    Ok(Controllers { hands, engine, stop, running: vec![controllers, own_parts] })
+}
+
+/// All controllers over a store, with these hands.
+pub fn engine(store: &Store, hands: &Hands, naming: &Naming) -> Engine {
+    let mut engine = Engine::new(store.clone(), store.epoch().unsigned_abs());
+    engine.add(ImageController::new(store.clone(), hands.images.clone(), hands.events.clone()));
+    engine.add(VolumeController::new(store.clone(), hands.volumes.clone()));
+    engine.add(NetworkController::new(
+        store.clone(),
+        hands.networks.clone(),
+        hands.events.clone(),
+        naming.clone(),
+    ));
+    let container_hands = ContainerHands {
+        containers: hands.containers.clone(),
+        networks: hands.networks.clone(),
+        images: hands.images.clone(),
+        volumes: hands.volumes.clone(),
+        events: hands.events.clone(),
+    };
+    engine.add(ContainerController::new(store.clone(), container_hands, naming.clone()));
+    engine.add(RouteController::new(hands.proxy.clone(), naming.clone()));
+    engine.add_with_slots(AppController::new(store.clone(), hands.volumes.clone()), INSTALL_SLOTS);
+    engine
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
 use hearth_engine::{Key, Object, WriteError, WriteOptions};
 use hearth_meta::difference::SECRET;
@@ -16,10 +17,9 @@ use super::routes::Places;
 const WRITTEN: [&str; 4] = ["spec", "data", "metadata.labels", "metadata.annotations"];
 
 /// Answers `{exists, differences}`; what is wrong with the object is told as in a write.
-pub(super) async fn answer(
-    State(places): State<Places>,
-    Json(sent): Json<Value>,
-) -> Result<Json<Value>, Failure> {
+pub(super) async fn answer(State(places): State<Places>, sent: Bytes) -> Result<Json<Value>, Failure> {
+    let sent: Value = serde_json::from_slice(&sent)
+        .map_err(|error| Failure::bad_request(format!("the body is not JSON: {error}")))?;
     let kind = kind_of(&places, &sent)?;
     let object = Object::from_value(sent).map_err(Failure::bad_request)?;
     let key = key_of(kind, &object)?;

@@ -2,6 +2,8 @@
 
 mod home;
 mod declare;
+mod look;
+mod change;
 
 use hearth::cli::exit::Exit;
 use home::Home;

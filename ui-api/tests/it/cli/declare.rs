@@ -9,16 +9,27 @@ use serde_json::json;
 use super::home::Home;
 
 const PHOTOS: &str = "apiVersion: hearth.dev/v1\nkind: App\nmetadata:\n  name: photos\nspec:\n  compose: |\n    services: { web: { image: x } }\n  slug: photos\n";
-const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: { name: photos }\nstringData: { password: hunter2 }\n";
+const SECRET: &str =
+    "apiVersion: v1\nkind: Secret\nmetadata: { name: photos }\nstringData: { password: hunter2 }\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn apply_creates_changes_and_leaves_alone() {
     let home = Home::start().await;
     let file = home.file("photos.yaml", &format!("{PHOTOS}---\n{SECRET}"));
     let said = home.run(&["apply", "-f", &file]).await;
-    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "secret/photos created\napp/photos created\n"), "{}", said.err);
+    assert_eq!(
+        (said.exit, said.out.as_str()),
+        (Exit::Done, "secret/photos created\napp/photos created\n"),
+        "{}",
+        said.err
+    );
     let said = home.run(&["apply", "-f", &file]).await;
-    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "secret/photos unchanged\napp/photos unchanged\n"), "{}", said.err);
+    assert_eq!(
+        (said.exit, said.out.as_str()),
+        (Exit::Done, "secret/photos unchanged\napp/photos unchanged\n"),
+        "{}",
+        said.err
+    );
     home.file("photos.yaml", &PHOTOS.replace("spec:\n", "spec:\n  state: Stopped\n"));
     let said = home.run(&["apply", "--dry-run", "-f", &file]).await;
     assert_eq!(said.out, "app/photos changed (tried only; nothing was changed)\n");
@@ -33,7 +44,8 @@ async fn apply_creates_changes_and_leaves_alone() {
 async fn nothing_of_a_set_is_applied_when_the_server_would_refuse_a_part() {
     let home = Home::start().await;
     home.app("album").await;
-    let file = home.file("home.yaml", &format!("{SECRET}---\n{}", PHOTOS.replace("slug: photos", "slug: album")));
+    let file =
+        home.file("home.yaml", &format!("{SECRET}---\n{}", PHOTOS.replace("slug: photos", "slug: album")));
     let said = home.run(&["apply", "-f", &file]).await;
     assert_eq!(said.exit, Exit::Rejected);
     assert!(said.err.contains("\"album\" is taken by App household/album"), "{}", said.err);
@@ -52,14 +64,24 @@ async fn a_folder_with_its_own_namespace_is_applied_in_order() {
     home.file("ana/notes.txt", "not a manifest");
     let folder = home.folder.path().join("ana").display().to_string();
     let said = home.run(&["apply", "-f", &folder]).await;
-    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "namespace/ana created\napp/photos created\n"), "{}", said.err);
+    assert_eq!(
+        (said.exit, said.out.as_str()),
+        (Exit::Done, "namespace/ana created\napp/photos created\n"),
+        "{}",
+        said.err
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn apply_can_wait_until_ready_or_say_why_not() {
     let home = Home::start().await;
     let file = home.file("photos.yaml", PHOTOS);
-    home.see_later(Duration::from_millis(200), "App", "photos", json!({ "summary": "Progressing", "message": "Pulling images" }));
+    home.see_later(
+        Duration::from_millis(200),
+        "App",
+        "photos",
+        json!({ "summary": "Progressing", "message": "Pulling images" }),
+    );
     home.see_later(Duration::from_millis(500), "App", "photos", json!({ "summary": "Ready" }));
     let said = home.run(&["apply", "-f", &file, "--wait", "--timeout", "20s"]).await;
     assert_eq!(said.exit, Exit::Done, "{said:?}");
@@ -71,10 +93,21 @@ async fn apply_can_wait_until_ready_or_say_why_not() {
 async fn waiting_ends_early_when_a_person_is_needed() {
     let home = Home::start().await;
     home.app("photos").await;
-    home.see_later(Duration::from_millis(100), "App", "photos", json!({ "summary": "NeedsYou", "message": "The disk is gone" }));
+    home.see_later(
+        Duration::from_millis(100),
+        "App",
+        "photos",
+        json!({ "summary": "NeedsYou", "message": "The disk is gone" }),
+    );
     let said = home.run(&["wait", "app/photos", "--for=ready", "--timeout", "20s"]).await;
     assert_eq!(said.exit, Exit::Unwell, "{said:?}");
-    assert!(said.err.contains("app/photos ✗ NeedsYou: The disk is gone\n  see what to do with `hearth why app/photos`"), "{}", said.err);
+    assert!(
+        said.err.contains(
+            "app/photos ✗ NeedsYou: The disk is gone\n  see what to do with `hearth why app/photos`"
+        ),
+        "{}",
+        said.err
+    );
     let said = home.run(&["wait", "app/photos", "--for=NeedsYou"]).await;
     assert_eq!(said.exit, Exit::Done, "{said:?}");
     let said = home.run(&["wait", "app/nothing", "--for=ready"]).await;
@@ -82,7 +115,11 @@ async fn waiting_ends_early_when_a_person_is_needed() {
     home.see("App", "photos", json!({ "summary": "Waiting", "message": "Waits for its image" })).await;
     let said = home.run(&["wait", "app/photos", "--timeout", "1s"]).await;
     assert_eq!(said.exit, Exit::TimedOut, "{said:?}");
-    assert!(said.err.contains("app/photos is not Ready after 1s; it is Waiting: Waits for its image"), "{}", said.err);
+    assert!(
+        said.err.contains("app/photos is not Ready after 1s; it is Waiting: Waits for its image"),
+        "{}",
+        said.err
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +156,12 @@ async fn get_lists_problems_first_and_speaks_to_programs() {
         home.app(name).await;
     }
     home.see("App", "album", json!({ "summary": "Ready", "url": "http://album.local" })).await;
-    home.see("App", "photos", json!({ "summary": "Waiting", "message": "Waits for volume photos-data: its disk was not found" })).await;
+    home.see(
+        "App",
+        "photos",
+        json!({ "summary": "Waiting", "message": "Waits for volume photos-data: its disk was not found" }),
+    )
+    .await;
     let said = home.run_wide(200, &["get", "apps"]).await;
     assert_eq!(
         said.out,
@@ -132,8 +174,12 @@ async fn get_lists_problems_first_and_speaks_to_programs() {
     let said = home.run_wide(80, &["get", "apps"]).await;
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
     assert_eq!(home.run(&["get", "apps", "-o", "name"]).await.out, "app/album\napp/photos\napp/vault\n");
-    assert_eq!(home.run(&["get", "app/album", "-o", "jsonpath={.status.url}"]).await.out, "http://album.local\n");
-    let json: serde_json::Value = serde_json::from_str(&home.run(&["get", "apps", "-o", "json"]).await.out).unwrap();
+    assert_eq!(
+        home.run(&["get", "app/album", "-o", "jsonpath={.status.url}"]).await.out,
+        "http://album.local\n"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&home.run(&["get", "apps", "-o", "json"]).await.out).unwrap();
     assert_eq!((&json["kind"], json["items"].as_array().unwrap().len()), (&json!("List"), 3));
     let yaml = home.run(&["get", "app/album", "-o", "yaml"]).await.out;
     assert!(yaml.starts_with("apiVersion: hearth.dev/v1\nkind: App\nmetadata:\n"), "{yaml}");

@@ -1,4 +1,4 @@
-//! A home for tests: a real store and the real protocol over it, without controllers, so that each test decides
+//! A home for tests: a real store behind the real server, over TLS, without controllers, so that each test decides
 //! what is seen.
 
 use std::ffi::OsString;
@@ -7,32 +7,31 @@ use std::time::Duration;
 
 use hearth::cli::exit::Exit;
 use hearth::cli::output::Output;
-use hearth_engine::clock::SystemClock;
-use hearth_engine::store::{EventKind, EventNote, OpenOptions, WriteOptions};
-use hearth_engine::{Key, Object, Store};
+use hearth::server::{Server, ServerOptions};
+use hearth_engine::store::{EventKind, EventNote};
+use hearth_engine::{Key, Object, OpenOptions, Store, SystemClock, WriteOptions};
 use hearth_meta::ObjectRef;
-use hearth_wire::{Wire, router};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// What a command said, and how it ended.
 #[derive(Debug)]
-pub struct Said {
-    pub exit: Exit,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) exit: Exit,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// A running home.
-pub struct Home {
-    pub store: Store,
-    pub folder: TempDir,
+pub(crate) struct Home {
+    pub(crate) store: Store,
+    pub(crate) folder: TempDir,
     kubeconfig: String,
+    _server: Server,
 }
 
 impl Home {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             data_dir: folder.path().join("data"),
@@ -44,17 +43,20 @@ impl Home {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let wire = Wire::new(store.clone(), "0.0.0", CancellationToken::new());
-        tokio::spawn(async move { axum::serve(listener, router(wire)).await });
-        let mut home = Self { store, folder, kubeconfig: String::new() };
-        home.kubeconfig = home.kubeconfig_for(&address);
-        home
+        let server = ServerOptions {
+            store: store.clone(),
+            data_dir: folder.path().join("data"),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            containers: None,
+            engine: None,
+        };
+        let server = Server::start(server).await.unwrap();
+        let kubeconfig = server.kubeconfig().display().to_string();
+        Self { store, folder, kubeconfig, _server: server }
     }
 
     /// A kubeconfig file for an address.
-    pub fn kubeconfig_for(&self, address: &str) -> String {
+    pub(crate) fn kubeconfig_for(&self, address: &str) -> String {
         let file = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "home",
             "clusters": [{ "name": "home", "cluster": { "server": address } }],
@@ -65,23 +67,23 @@ impl Home {
     }
 
     /// Writes a file into the home's folder and returns its path.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
     /// Runs a command as if into a pipe.
-    pub async fn run(&self, words: &[&str]) -> Said {
+    pub(crate) async fn run(&self, words: &[&str]) -> Said {
         self.run_with(&self.kubeconfig, words).await
     }
 
-    pub async fn run_with(&self, kubeconfig: &str, words: &[&str]) -> Said {
+    pub(crate) async fn run_with(&self, kubeconfig: &str, words: &[&str]) -> Said {
         self.run_at(None, kubeconfig, words).await
     }
 
     /// Runs a command as if on a terminal of this width.
-    pub async fn run_wide(&self, width: usize, words: &[&str]) -> Said {
+    pub(crate) async fn run_wide(&self, width: usize, words: &[&str]) -> Said {
         self.run_at(Some(width), &self.kubeconfig, words).await
     }
 
@@ -95,13 +97,13 @@ impl Home {
     }
 
     /// Makes an object as a controller would.
-    pub async fn make(&self, object: Value) -> Value {
+    pub(crate) async fn make(&self, object: Value) -> Value {
         let object = Object::from_value(object).unwrap();
         self.store.create(object, &WriteOptions::controller("app")).await.unwrap().to_value()
     }
 
     /// Makes an app in the household.
-    pub async fn app(&self, name: &str) -> Value {
+    pub(crate) async fn app(&self, name: &str) -> Value {
         self.make(json!({
             "apiVersion": "hearth.dev/v1", "kind": "App", "metadata": { "name": name, "namespace": "household" },
             "spec": { "compose": "services: { web: { image: x } }" },
@@ -110,7 +112,7 @@ impl Home {
     }
 
     /// Writes a status as a controller would, for the newest generation.
-    pub async fn see(&self, kind: &str, name: &str, mut status: Value) {
+    pub(crate) async fn see(&self, kind: &str, name: &str, mut status: Value) {
         let key = Key::new(kind, "household", name);
         let object = self.store.get(&key).unwrap();
         status["observedGeneration"] = object.metadata.generation.into();
@@ -118,7 +120,7 @@ impl Home {
     }
 
     /// Does the same a little later, while a command runs.
-    pub fn see_later(&self, after: Duration, kind: &'static str, name: &'static str, status: Value) {
+    pub(crate) fn see_later(&self, after: Duration, kind: &'static str, name: &'static str, status: Value) {
         let store = self.store.clone();
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
@@ -136,7 +138,7 @@ impl Home {
     }
 
     /// Drops an object's finalizers as its controller would once everything is taken down.
-    pub fn take_down_later(&self, kind: &'static str, name: &'static str) {
+    pub(crate) fn take_down_later(&self, kind: &'static str, name: &'static str) {
         let store = self.store.clone();
         tokio::spawn(async move {
             let key = Key::new(kind, "household", name);
@@ -152,7 +154,7 @@ impl Home {
     }
 
     /// Notes an event about an app.
-    pub async fn note(&self, name: &str, kind: EventKind, reason: &str, message: &str) {
+    pub(crate) async fn note(&self, name: &str, kind: EventKind, reason: &str, message: &str) {
         let about = ObjectRef::namespaced("App", "household", name);
         let object = self.store.get(&Key::new("App", "household", name)).unwrap();
         let note = EventNote {
@@ -164,5 +166,23 @@ impl Home {
             reporter: "controller/app".to_owned(),
         };
         self.store.note(note).await;
+        // The writer works in order: once this is answered, the event is down too.
+        self.store.update_status(&object.key(), object.uid(), object.status().clone()).await.unwrap();
     }
+}
+
+/// An object made by a controller for another one.
+pub(crate) fn part_of(owner: &Value, kind: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "hearth.dev/v1", "kind": kind,
+        "metadata": {
+            "name": name, "namespace": owner["metadata"]["namespace"],
+            "labels": { "hearth.dev/app": owner["metadata"]["name"] },
+            "ownerReferences": [{
+                "apiVersion": "hearth.dev/v1", "kind": owner["kind"],
+                "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": true,
+            }],
+        },
+        "spec": spec,
+    })
 }

@@ -1,0 +1,189 @@
+//! `hearth diff`: how what is seen differs from what is wanted now, or what files would change.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hearth_meta::Timestamp;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::client::{Client, JSON, Trouble};
+use super::describe::{answer, differences};
+use super::exit::{Exit, Failure, Outcome};
+use super::family::gather;
+use super::get::Language;
+use super::manifest::{Manifest, Manifests};
+use super::output::{Output, Tone, paint, width_of};
+use super::resource::{Target, parse_one};
+use super::text_diff;
+use super::wait::current_verdict;
+use super::yaml;
+
+/// Show differences: of an object as it is now, or what files would change. Exit 0 none, 1 some.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hearth diff app/photos\n  hearth diff -f photos.yaml\n  hearth diff -f home/ -o json"
+)]
+pub(super) struct Diff {
+    /// The object, as KIND/NAME: what is seen of it and its parts against what is wanted.
+    #[arg(value_name = "KIND/NAME", required_unless_present = "file")]
+    object: Vec<String>,
+    /// Files, folders or - : what applying them would change.
+    #[arg(short, long = "filename", value_name = "FILE", conflicts_with = "object")]
+    file: Vec<PathBuf>,
+    /// For programs: yaml or json.
+    #[arg(short, long, value_enum, value_name = "FORM")]
+    output: Option<Language>,
+}
+
+/// What applying one object would change.
+struct Change {
+    target: Target,
+    exists: bool,
+    differences: Vec<Value>,
+}
+
+/// Carries out `hearth diff`.
+///
+/// # Errors
+/// Anything wrong with the files, no such object, no server.
+pub(super) async fn run(args: Diff, client: &Client, out: &Output) -> Outcome {
+    if args.file.is_empty() {
+        let target = parse_one(&args.object, client.namespace())?;
+        return now(&target, args.output, client, out).await;
+    }
+    let manifests = Manifests::read(&args.file, client.namespace(), true)?;
+    let changes = preview(&manifests, client).await?;
+    let exit = if changes.iter().all(|change| change.exists && change.differences.is_empty()) {
+        Exit::Done
+    } else {
+        Exit::Differs
+    };
+    if let Some(language) = args.output {
+        let items =
+            changes.iter().map(|change| listed(&change.target, Some(change.exists), &change.differences));
+        show(language, items.collect(), out);
+        return Ok(exit);
+    }
+    changes.iter().flat_map(|change| lines_of(change, out)).for_each(|line| out.line(&line));
+    out.note(&tally(&changes));
+    Ok(exit)
+}
+
+fn show(language: Language, items: Vec<Value>, out: &Output) {
+    let shown = json!({ "items": items });
+    match language {
+        Language::Yaml => out.data(&yaml::written(&shown)),
+        Language::Json => out.line(&format!("{shown:#}")),
+    }
+}
+
+fn listed(target: &Target, exists: Option<bool>, differences: &[Value]) -> Value {
+    let mut listed = json!({ "kind": target.kind.kind, "name": target.name, "differences": differences });
+    if let Some(namespace) = &target.namespace {
+        listed["namespace"] = namespace.as_str().into();
+    }
+    if let Some(exists) = exists {
+        listed["exists"] = exists.into();
+    }
+    listed
+}
+
+/// What is seen of an object and its parts against what is wanted.
+async fn now(target: &Target, language: Option<Language>, client: &Client, out: &Output) -> Outcome {
+    let object = client.get(&target.path()).await?;
+    if !target.kind.has_status {
+        return Err(Failure::usage(format!(
+            "{target} is only kept, not made true; nothing of it is compared"
+        )));
+    }
+    let family = gather(client, object).await?;
+    let (mut items, mut exit) = (Vec::new(), Exit::Done);
+    for member in family.members() {
+        let Some(own) =
+            Target::of(member).filter(|own| own.kind.has_status && !own.kind.finalizers.is_empty())
+        else {
+            continue;
+        };
+        let listing = member["status"]["differences"].as_array().map(Vec::as_slice).unwrap_or_default();
+        // Not looked at since it was changed: whether it differs is not known, which is not the same as in sync.
+        let is_known = current_verdict(member).is_some();
+        if listing.is_empty() && is_known {
+            continue;
+        }
+        exit = Exit::Differs;
+        items.push(listed(&own, None, listing));
+        if language.is_none() {
+            out.line(&answer(&own, member, out));
+            differences(member, Timestamp::now(), out).iter().for_each(|line| out.line(&format!("  {line}")));
+        }
+    }
+    match language {
+        Some(language) => show(language, items, out),
+        None if exit == Exit::Done => {
+            out.note(&format!("{target}: no differences; what is seen is what is wanted"))
+        }
+        None => {}
+    }
+    Ok(exit)
+}
+
+/// What applying each object would change, as the server tells.
+async fn preview(manifests: &Manifests, client: &Client) -> Result<Vec<Change>, Failure> {
+    let (mut changes, mut problems) = (Vec::new(), Vec::new());
+    for manifest in &manifests.items {
+        match ask(manifest, client).await {
+            Ok(change) => changes.push(change),
+            Err(Trouble::Refused(_)) if manifests.makes_namespace_of(manifest) => {
+                let (target, exists) = (manifest.target.clone(), false);
+                changes.push(Change { target, exists, differences: Vec::new() });
+            }
+            Err(Trouble::Refused(refusal)) if !refusal.problems.is_empty() => {
+                problems.extend(refusal.problems.into_iter().map(|problem| manifest.locate(problem)));
+            }
+            Err(trouble) => return Err(trouble.into()),
+        }
+    }
+    if problems.is_empty() { Ok(changes) } else { Err(manifests.rejected(problems, "nothing was changed")) }
+}
+
+async fn ask(manifest: &Manifest, client: &Client) -> Result<Change, Trouble> {
+    let answer = client.send(Method::POST, "/hearth/v1/diff", JSON, &manifest.value).await?;
+    let differences = answer["differences"].as_array().cloned().unwrap_or_default();
+    Ok(Change { target: manifest.target.clone(), exists: answer["exists"] == true, differences })
+}
+
+fn lines_of(change: &Change, out: &Output) -> Vec<String> {
+    if !change.exists {
+        return vec![format!("{} {}  new", paint(Tone::Good, "+"), change.target)];
+    }
+    if change.differences.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("{} {}", paint(Tone::Moving, "~"), change.target)];
+    let field = |difference: &Value| difference["field"].as_str().unwrap_or_default().to_owned();
+    let widest = change.differences.iter().map(|difference| width_of(&field(difference))).max().unwrap_or(0);
+    for difference in &change.differences {
+        let (seen, wanted) = (difference["seen"].as_str(), difference["wanted"].as_str());
+        if seen.is_some_and(|text| text.contains('\n')) || wanted.is_some_and(|text| text.contains('\n')) {
+            lines.push(format!("    {}", field(difference)));
+            lines.extend(
+                text_diff::lines(seen.unwrap_or_default(), wanted.unwrap_or_default())
+                    .into_iter()
+                    .map(|line| format!("      {line}")),
+            );
+            continue;
+        }
+        let blank = " ".repeat(widest - width_of(&field(difference)));
+        let (seen, wanted) = (seen.unwrap_or("unset"), wanted.unwrap_or("unset"));
+        lines.push(format!("    {}{blank}  {seen} {} {wanted}", field(difference), out.sign("→")));
+    }
+    lines
+}
+
+fn tally(changes: &[Change]) -> String {
+    let new = changes.iter().filter(|change| !change.exists).count();
+    let changed = changes.iter().filter(|change| change.exists && !change.differences.is_empty()).count();
+    let objects = if changes.len() == 1 { "object" } else { "objects" };
+    format!("{} {objects}: {changed} to change, {new} to add. Nothing was changed.", changes.len())
+}

@@ -1,0 +1,9 @@
+//! The API over a real store and real TLS, as clients of the Kubernetes protocol use it.
+
+mod home;
+mod signing_in;
+mod reading;
+mod watching;
+mod writing;
+mod patching;
+mod beside;
