@@ -14,6 +14,7 @@ use crate::node::Node;
 
 pub(crate) mod limits;
 pub(crate) mod scalar;
+pub(crate) mod repair;
 pub(crate) mod frame;
 pub(crate) mod build;
 

@@ -180,7 +180,7 @@ pub(super) fn is_image(text: &str) -> bool {
     let small = |part: &&str| word(part) && !part.bytes().any(|b| b.is_ascii_uppercase());
     let name_fits = match parts.as_slice() {
         [first, rest @ ..] if !rest.is_empty() && (first.contains(['.', ':']) || *first == "localhost") => {
-            host(first) && rest.iter().all(|part| small(part))
+            host(first) && rest.iter().all(small)
         }
         parts => parts.iter().all(small),
     };

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
 use super::frame::{Frame, Key, Open, OpenMap};
 use super::limits::{MOST_BYTES, MOST_DEPTH, MOST_WEIGHT, weight};
+use super::repair::Repaired;
 use super::scalar;
 use crate::fault::Faults;
 use crate::node::{At, Node, Value};
@@ -26,23 +27,41 @@ pub(crate) fn parse(text: &str, file: u16) -> Result<Vec<Parsed>, Faults> {
         let message = format!("the file has {} bytes; at most {MOST_BYTES} are read", text.len());
         return Err(Faults::one(At { file, line: 1, column: 1 }, "", message));
     }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut builder = Builder::new(file);
-    let mut parser = Parser::new_from_str(text);
-    while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| {
-            let at = at_of(file, *error.marker());
-            Faults::one(at, builder.path(), format!("the YAML cannot be read here: {}", error.info()))
-        })?;
-        builder.take(event, span)?;
+    let mut text = Repaired::new(text.strip_prefix('\u{feff}').unwrap_or(text));
+    loop {
+        match read(&text, file) {
+            Err(Stopped::Unread(error)) if text.mend(&error) => {}
+            Err(Stopped::Unread(error)) => {
+                let message = format!("the YAML cannot be read here: {}", error.info());
+                return Err(Faults::one(at_of(file, *error.marker(), &text), "", message));
+            }
+            Err(Stopped::Refused(faults)) => return Err(faults),
+            Ok(documents) => return Ok(documents),
+        }
     }
-    builder.faults.stop()?;
+}
+
+/// Why a reading ended early.
+enum Stopped {
+    Unread(ScanError),
+    Refused(Faults),
+}
+
+fn read(text: &Repaired, file: u16) -> Result<Vec<Parsed>, Stopped> {
+    let mut builder = Builder::new();
+    let mut parser = Parser::new_from_str(&text.text);
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(Stopped::Unread)?;
+        builder.take(event, at_of(file, span.start, text)).map_err(Stopped::Refused)?;
+    }
+    builder.faults.stop().map_err(Stopped::Refused)?;
     Ok(builder.done)
 }
 
-fn at_of(file: u16, mark: Marker) -> At {
+fn at_of(file: u16, mark: Marker, text: &Repaired) -> At {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    At { file, line: number(mark.line()), column: number(mark.col() + 1) }
+    let column = text.column(mark.line(), mark.col() + 1);
+    At { file, line: number(mark.line()), column: number(column) }
 }
 
 /// A finished anchored value, or one still open (which then contains itself).
@@ -54,7 +73,6 @@ struct Anchored {
 }
 
 struct Builder {
-    file: u16,
     stack: Vec<Frame>,
     anchors: HashMap<usize, Anchored>,
     weight: usize,
@@ -65,15 +83,19 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(file: u16) -> Self {
+    fn new() -> Self {
         let (stack, anchors, faults) = (Vec::new(), HashMap::new(), Faults::default());
-        Self { file, stack, anchors, weight: 0, resets: Vec::new(), root: None, done: Vec::new(), faults }
+        Self { stack, anchors, weight: 0, resets: Vec::new(), root: None, done: Vec::new(), faults }
     }
 
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Faults> {
-        let at = at_of(self.file, span.start);
+    fn take(&mut self, event: Event<'_>, at: At) -> Result<(), Faults> {
         match event {
-            Event::DocumentStart(_) => self.root = None,
+            Event::DocumentStart(explicit) => {
+                if !explicit && !self.done.is_empty() {
+                    return Err(Faults::one(at, "", "another document begins with `---`"));
+                }
+                self.root = None;
+            }
             Event::DocumentEnd => {
                 let root = self.root.take().unwrap_or_else(|| Node::null(at));
                 self.done.push(Parsed { root, resets: std::mem::take(&mut self.resets) });

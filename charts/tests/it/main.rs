@@ -1,5 +1,7 @@
 //! Does the crate keep its promises from outside?
+#![expect(clippy::panic, reason = "tests fail by panicking")]
 
 mod corpus;
 mod oracle;
 mod admission;
+mod fuzz;

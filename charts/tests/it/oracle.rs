@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::corpus;
 
 /// Differences we know and want; each with its reason in DECISIONS.md.
-const KNOWN: &[&str] = &["casaos/LLaMA-Factory_Nvidia"];
+const KNOWN: &[&str] = &[];
 
 fn normalise(text: &str) -> Result<Value, Vec<Problem>> {
     let files = BTreeMap::from([("compose.yml".to_owned(), text.as_bytes().to_vec())]);

@@ -60,7 +60,11 @@ fn integer(node: &Node) -> Result<i64, String> {
     }
 }
 
+/// Counts are numbers, never text: what a variable gave became a number before.
 fn count(node: &Node) -> Result<i64, String> {
+    if node.as_text().is_some() {
+        return Err("expected a whole number, this is text; remove the quotes".to_owned());
+    }
     match integer(node)? {
         value if value < 0 => Err("must not be below zero".to_owned()),
         value => Ok(value),
