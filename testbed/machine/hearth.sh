@@ -70,7 +70,7 @@ is_our_edge() {
 # What is not Hearth's and would go down with Docker.
 others_use_docker() {
     local all ours
-    all=$(docker ps --quiet | wc -l)
-    ours=$(docker ps --quiet --filter label=hearth.dev/uid | wc -l)
+    all=$(docker ps --quiet 2>/dev/null | wc -l)
+    ours=$(docker ps --quiet --filter label=hearth.dev/uid 2>/dev/null | wc -l)
     [ "$all" -gt "$ours" ]
 }

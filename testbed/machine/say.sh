@@ -65,6 +65,7 @@ start_own() {
     local name=$1
     shift
     rm -f "$RUN_DIR/$name.pid"
+    basename "$0" >"$RUN_DIR/$name.starter"
     # shellcheck disable=SC2016 # for the inner shell to expand
     setsid --fork bash -c 'echo $$ >"$1"; shift; exec "$@"' start "$RUN_DIR/$name.pid" "$@" \
         >>"$RUN_DIR/$name.log" 2>&1 </dev/null
@@ -84,6 +85,9 @@ stop_own() {
     fi
     rm -f "$pidfile"
 }
+
+# started_here NAME: was it this script that started it?
+started_here() { [ "$(cat "$RUN_DIR/$1.starter" 2>/dev/null)" = "$(basename "$0")" ]; }
 
 free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
