@@ -27,8 +27,11 @@ impl Marker {
         for (marker, probe) in [(Self::Trusted, "trusted.hearth.probe"), (Self::User, "user.hearth.probe")] {
             match rustix::fs::fsetxattr(root.fd(), probe, b"1", XattrFlags::empty()) {
                 Ok(()) => {
-                    rustix::fs::fremovexattr(root.fd(), probe).refused("set attributes on", root.path())?;
-                    return Ok(marker);
+                    return match rustix::fs::fremovexattr(root.fd(), probe) {
+                        // Another process that starts just now may have taken it away.
+                        Ok(()) | Err(Errno::NODATA) => Ok(marker),
+                        Err(errno) => Err(errno).refused("set attributes on", root.path()),
+                    };
                 }
                 Err(Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {}
                 Err(errno) => return Err(errno).refused("set attributes on", root.path()),

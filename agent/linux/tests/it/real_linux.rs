@@ -1,5 +1,7 @@
 //! Every promise on a temporary folder, and what only a real disk can show.
 
+mod crash;
+
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
