@@ -282,6 +282,13 @@ fn admit_seen(package: &Package<'_>, seen: &mut Vec<String>) -> Result<Admitted,
     table::walk(&mut judge, &loaded);
     references::check(&mut judge, &loaded.model);
     let services = service::all(&mut judge, &loaded.model);
+    if services.is_empty() {
+        judge.faults.add_at(
+            At::default(),
+            "services",
+            "no service is run; the file has none, or all have a profile",
+        );
+    }
     let main_service = main_service(&mut judge, &services);
     let services = service::with_roles(&mut judge, services, main_service.as_deref(), &loaded.model);
     mounts::forbid_nesting(&mut judge, &services);

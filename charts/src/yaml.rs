@@ -15,6 +15,7 @@ use crate::node::Node;
 pub(crate) mod limits;
 pub(crate) mod scalar;
 pub(crate) mod repair;
+pub(crate) mod tabs;
 pub(crate) mod frame;
 pub(crate) mod build;
 

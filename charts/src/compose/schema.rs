@@ -14,6 +14,8 @@ pub(crate) mod service;
 pub(crate) mod parts;
 pub(crate) mod building;
 pub(crate) mod top;
+#[cfg(test)]
+mod tests;
 
 /// Top-level sections whose entries are named resources beside the services.
 pub(crate) const SECTIONS: &[&str] = &["volumes", "networks", "secrets", "configs"];

@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::frame::{Frame, Key, Open, OpenMap};
 use super::limits::{MOST_BYTES, MOST_DEPTH, MOST_WEIGHT, weight};
 use super::repair::Repaired;
 use super::scalar;
+use super::tabs::Tabs;
+use crate::compose::secret;
 use crate::fault::Faults;
 use crate::node::{At, Node, Value};
 
@@ -50,12 +52,45 @@ enum Stopped {
 fn read(text: &Repaired, file: u16) -> Result<Vec<Parsed>, Stopped> {
     let mut builder = Builder::new();
     let mut parser = Parser::new_from_str(&text.text);
+    let (mut tabs, mut brackets) = (Tabs::new(&text.text), Vec::new());
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(Stopped::Unread)?;
+        if let Some(tabs) = &mut tabs
+            && tab_indents(tabs, &mut brackets, &event, span)
+        {
+            let message = "a tab indents this line; use spaces";
+            let faults = Faults::one(at_of(file, span.start, text), builder.path(), message);
+            return Err(Stopped::Refused(faults));
+        }
         builder.take(event, at_of(file, span.start, text)).map_err(Stopped::Refused)?;
     }
     builder.faults.stop().map_err(Stopped::Refused)?;
     Ok(builder.done)
+}
+
+/// Follows brackets, in which tabs mean nothing, and looks for tabs outside them.
+fn tab_indents(tabs: &mut Tabs, brackets: &mut Vec<bool>, event: &Event<'_>, span: Span) -> bool {
+    let (start, end) = (span.start.index(), span.end.index());
+    let inside = brackets.last() == Some(&true);
+    let indents = match event {
+        Event::SequenceStart(..) | Event::MappingStart(..) => {
+            let indents = !inside && tabs.indent_before(start);
+            brackets.push(inside || tabs.is_bracket(start));
+            tabs.ended(start, false);
+            return indents;
+        }
+        Event::SequenceEnd | Event::MappingEnd => {
+            if brackets.pop() == Some(true) {
+                tabs.ended(end, false);
+            }
+            return false;
+        }
+        Event::Scalar(..) | Event::Alias(_) | Event::StreamEnd => !inside && tabs.indent_before(start),
+        _ => return false,
+    };
+    let block = matches!(event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..));
+    tabs.ended(end, block);
+    indents
 }
 
 fn at_of(file: u16, mark: Marker, text: &Repaired) -> At {
@@ -155,6 +190,11 @@ impl Builder {
         at: At,
     ) -> Result<(), Faults> {
         self.count(weight(text.len()), at)?;
+        // Written out or as an escape: nobody but Hearth makes marks.
+        if secret::is_marked(text) {
+            let path = self.path();
+            self.faults.add_at(at, path, "the characters U+FDD0 and U+FDD1 cannot be used; remove them");
+        }
         if self.wants_key() {
             let merge = text == "<<" && !quoted && matches!(tag.as_str(), "" | "!" | "!!merge");
             let value = scalar::resolve(text, quoted, &tag).unwrap_or(Value::Null);

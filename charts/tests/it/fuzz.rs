@@ -36,7 +36,8 @@ fn reads_generated_files_as_docker_compose_does() {
         println!("HEARTH_COMPOSE_PROGRAM names no program: files are not compared");
         return;
     };
-    let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_secs());
+    let clock =
+        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |t| t.as_secs());
     let seed = setting("HEARTH_FUZZ_SEED").unwrap_or_else(clock);
     let count = setting("HEARTH_FUZZ_COUNT").unwrap_or(300);
     println!("seed {seed}, {count} files");
@@ -57,7 +58,10 @@ fn reads_generated_files_as_docker_compose_does() {
                         }
                         Err(message) => {
                             keep(number, &project, &message);
-                            found.lock().expect("no thread panics with it").push(format!("#{number}: {message}"));
+                            found
+                                .lock()
+                                .expect("no thread panics with it")
+                                .push(format!("#{number}: {message}"));
                         }
                     }
                 }
@@ -107,7 +111,11 @@ fn explained(message: &str) -> bool {
 }
 
 fn names(project: &Project) -> Vec<String> {
-    ["compose.yml", "override.yml"].iter().filter(|name| project.contains_key(**name)).map(ToString::to_string).collect()
+    ["compose.yml", "override.yml"]
+        .iter()
+        .filter(|name| project.contains_key(**name))
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn ours(project: &Project, folder: &Path) -> Result<Value, String> {
@@ -145,7 +153,12 @@ fn docker_compose(project: &Project, folder: &Path, program: &Path) -> Result<Re
     }
     // Some files keep it busy for ever.
     let mut command = Command::new("timeout");
-    command.arg("5").arg(program).args(["-p", "app", "--profile", "prod", "--project-directory"]).arg(folder).current_dir(folder);
+    command
+        .arg("5")
+        .arg(program)
+        .args(["-p", "app", "--profile", "prod", "--project-directory"])
+        .arg(folder)
+        .current_dir(folder);
     for name in names(project) {
         command.arg("-f").arg(folder.join(name));
     }
@@ -158,7 +171,9 @@ fn docker_compose(project: &Project, folder: &Path, program: &Path) -> Result<Re
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
         return Ok(Err(if crashed { CRASHED.to_owned() } else { last.to_owned() }));
     }
-    serde_json::from_slice(&output.stdout).map(Ok).map_err(|error| format!("their output is no JSON: {error}"))
+    serde_json::from_slice(&output.stdout)
+        .map(Ok)
+        .map_err(|error| format!("their output is no JSON: {error}"))
 }
 
 fn keep(number: u64, project: &Project, message: &str) {
@@ -166,7 +181,8 @@ fn keep(number: u64, project: &Project, message: &str) {
     let folder = Path::new(&folder).join(number.to_string());
     for (name, text) in project {
         let path = folder.join(name);
-        let written = fs::create_dir_all(path.parent().unwrap_or(&folder)).and_then(|()| fs::write(&path, text));
+        let written =
+            fs::create_dir_all(path.parent().unwrap_or(&folder)).and_then(|()| fs::write(&path, text));
         if let Err(error) = written {
             println!("cannot keep {}: {error}", path.display());
         }
