@@ -123,6 +123,7 @@ impl Bundle {
             // The official binary carries it as a file capability and does not start without (CP-59).
             capabilities: vec!["NET_BIND_SERVICE".into()],
             ports: vec![port(self.http_port, 80), port(self.https_port, 443)],
+            health_deadline_seconds: 60,
             ..ContainerSpec::default()
         };
         own(Container::new(CADDY, spec))
