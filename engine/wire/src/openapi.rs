@@ -117,6 +117,10 @@ fn whole(kind: &KindInfo) -> Value {
     if !schema["properties"].is_object() {
         schema["properties"] = json!({});
     }
+    // What a kind wants says what it is; the outer form of a schema was made by a program.
+    if let Some(said) = schema["properties"]["spec"].get("description").cloned() {
+        schema["description"] = said;
+    }
     for (name, property) in metadata::outer_properties() {
         schema["properties"][name] = property;
     }

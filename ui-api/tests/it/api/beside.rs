@@ -9,17 +9,27 @@ use super::home::{APPS, Home, app};
 async fn what_would_change_is_told_without_changing_it() {
     let home = Home::start().await;
     let new = home.post("/hearth/v1/diff", &app("photos")).await.body;
-    assert_eq!((&new["exists"], &new["differences"][0]["field"]), (&json!(false), &json!("spec.compose")), "{new}");
+    assert_eq!(
+        (&new["exists"], &new["differences"][0]["field"]),
+        (&json!(false), &json!("spec.compose")),
+        "{new}"
+    );
     home.app("photos").await;
     let version = home.store.resource_version();
     let mut wanted = app("photos");
     assert_eq!(home.post("/hearth/v1/diff", &wanted).await.body["differences"], json!([]));
     wanted["spec"]["state"] = "Stopped".into();
     let changed = home.post("/hearth/v1/diff", &wanted).await.body;
-    assert_eq!((&changed["exists"], &changed["differences"][0]["field"]), (&json!(true), &json!("spec.state")));
+    assert_eq!(
+        (&changed["exists"], &changed["differences"][0]["field"]),
+        (&json!(true), &json!("spec.state"))
+    );
     wanted["spec"]["state"] = "Stoped".into();
     let wrong = home.post("/hearth/v1/diff", &wanted).await;
-    assert_eq!((wrong.code.as_u16(), &wrong.body["details"]["causes"][0]["field"]), (422, &json!("spec.state")));
+    assert_eq!(
+        (wrong.code.as_u16(), &wrong.body["details"]["causes"][0]["field"]),
+        (422, &json!("spec.state"))
+    );
     assert_eq!(home.store.resource_version(), version);
 }
 
@@ -36,7 +46,10 @@ async fn the_history_of_an_object_outlives_it() {
     let rows = history["items"].as_array().unwrap();
     let verbs: Vec<_> = rows.iter().map(|row| row["verb"].as_str().unwrap()).collect();
     assert_eq!(verbs, ["create", "update", "delete"]);
-    assert_eq!((&rows[1]["actor"], &rows[1]["differences"][0]["field"]), (&json!("admin"), &json!("spec.state")));
+    assert_eq!(
+        (&rows[1]["actor"], &rows[1]["differences"][0]["field"]),
+        (&json!("admin"), &json!("spec.state"))
+    );
     assert_eq!(home.get("/hearth/v1/history/apps/household/nobody").await.code, StatusCode::NOT_FOUND);
     assert_eq!(home.get("/hearth/v1/history/namespaces/household").await.code, StatusCode::OK);
 }

@@ -14,27 +14,27 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub const APPS: &str = "/apis/hearth.dev/v1/namespaces/household/apps";
+pub(crate) const APPS: &str = "/apis/hearth.dev/v1/namespaces/household/apps";
 
 /// A running server.
-pub struct Home {
-    pub store: Store,
-    pub server: Server,
-    pub client: kube::Client,
-    pub folder: TempDir,
+pub(crate) struct Home {
+    pub(crate) store: Store,
+    pub(crate) server: Server,
+    pub(crate) client: kube::Client,
+    pub(crate) folder: TempDir,
 }
 
 /// An answer: its code, its head, and its body as a text and, where it is that, as JSON.
 #[derive(Debug)]
-pub struct Answer {
-    pub code: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
-    pub body: Value,
+pub(crate) struct Answer {
+    pub(crate) code: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+    pub(crate) body: Value,
 }
 
 impl Home {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().to_owned();
         let kinds = hearth_kinds::all(&hearth_kinds::Settings::default());
@@ -45,21 +45,28 @@ impl Home {
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
         let listen = ([127, 0, 0, 1], 0).into();
-        let options = ServerOptions { store: store.clone(), data_dir, listen, containers: None, engine: None };
+        let options =
+            ServerOptions { store: store.clone(), data_dir, listen, containers: None, engine: None };
         let server = Server::start(options).await.unwrap();
         let client = client(Kubeconfig::read_from(server.kubeconfig()).unwrap()).await;
         Self { store, server, client, folder }
     }
 
     /// The same server, asked with another token, or with none.
-    pub async fn asked_with(self, token: Option<&str>) -> Self {
+    pub(crate) async fn asked_with(self, token: Option<&str>) -> Self {
         let mut file = Kubeconfig::read_from(self.server.kubeconfig()).unwrap();
         file.auth_infos[0].auth_info.as_mut().unwrap().token = token.map(|token| token.to_owned().into());
         Self { client: client(file).await, ..self }
     }
 
     /// Sends a request as the admin.
-    pub async fn send(&self, method: Method, path: &str, head: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        head: &[(&str, &str)],
+        body: impl Into<Vec<u8>>,
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in head {
             request = request.header(*name, *value);
@@ -72,31 +79,32 @@ impl Home {
         Answer { code: parts.status, headers: parts.headers, text, body }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], "").await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, &[("content-type", "application/json")], body.to_string()).await
     }
 
-    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::PUT, path, &[("content-type", "application/json")], body.to_string()).await
     }
 
-    pub async fn merge(&self, path: &str, body: &Value) -> Answer {
-        self.send(Method::PATCH, path, &[("content-type", "application/merge-patch+json")], body.to_string()).await
+    pub(crate) async fn merge(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::PATCH, path, &[("content-type", "application/merge-patch+json")], body.to_string())
+            .await
     }
 
     /// Makes an app.
-    pub async fn app(&self, name: &str) -> Value {
+    pub(crate) async fn app(&self, name: &str) -> Value {
         let made = self.post(APPS, &app(name)).await;
         assert_eq!(made.code, StatusCode::CREATED, "{}", made.body);
         made.body
     }
 
     /// The lines of a watch until it ends by itself.
-    pub async fn watch(&self, path: &str) -> Vec<Value> {
+    pub(crate) async fn watch(&self, path: &str) -> Vec<Value> {
         let read = tokio::time::timeout(Duration::from_secs(20), self.get(path));
         let answer = read.await.expect("the watch ends when its time is up");
         answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -109,7 +117,7 @@ async fn client(file: Kubeconfig) -> kube::Client {
 }
 
 /// An app as a person writes it.
-pub fn app(name: &str) -> Value {
+pub(crate) fn app(name: &str) -> Value {
     json!({
         "apiVersion": "hearth.dev/v1", "kind": "App",
         "metadata": { "name": name, "namespace": "household" },
@@ -118,13 +126,13 @@ pub fn app(name: &str) -> Value {
 }
 
 /// What the causes of a refusal name.
-pub fn fields(answer: &Answer) -> Vec<String> {
+pub(crate) fn fields(answer: &Answer) -> Vec<String> {
     let causes = answer.body["details"]["causes"].as_array().cloned().unwrap_or_default();
     causes.iter().map(|cause| cause["field"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// The `type name` of each line of a watch.
-pub fn told(lines: &[Value]) -> Vec<String> {
+pub(crate) fn told(lines: &[Value]) -> Vec<String> {
     let name = |line: &Value| line["object"]["metadata"]["name"].as_str().unwrap_or("-").to_owned();
     lines.iter().map(|line| format!("{} {}", line["type"].as_str().unwrap_or_default(), name(line))).collect()
 }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::home::{APPS, Answer, Home, fields};
 
 async fn json_patch(home: &Home, path: &str, patch: Value) -> Answer {
-    home.send(Method::PATCH, path, &[("content-type", "application/json-patch+json")], patch.to_string()).await
+    home.send(Method::PATCH, path, &[("content-type", "application/json-patch+json")], patch.to_string())
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,11 +34,18 @@ async fn a_patch_cannot_make_another_object_of_it() {
     let home = Home::start().await;
     home.app("photos").await;
     let one = format!("{APPS}/photos");
-    for (field, path) in [("kind", "/kind"), ("metadata.name", "/metadata/name"), ("metadata.namespace", "/metadata/namespace")] {
-        let answer = json_patch(&home, &one, json!([{ "op": "replace", "path": path, "value": "other" }])).await;
+    for (field, path) in [
+        ("kind", "/kind"),
+        ("metadata.name", "/metadata/name"),
+        ("metadata.namespace", "/metadata/namespace"),
+    ] {
+        let answer =
+            json_patch(&home, &one, json!([{ "op": "replace", "path": path, "value": "other" }])).await;
         assert_eq!(fields(&answer), [field]);
     }
-    let uid = json_patch(&home, &one, json!([{ "op": "replace", "path": "/metadata/uid", "value": "other" }])).await;
+    let uid =
+        json_patch(&home, &one, json!([{ "op": "replace", "path": "/metadata/uid", "value": "other" }]))
+            .await;
     assert_eq!(uid.body["reason"], "Conflict");
 }
 

@@ -11,7 +11,10 @@ async fn only_whoever_has_the_token_is_answered() {
     let home = home.asked_with(Some("hearth_0000")).await;
     let answer = home.get("/apis").await;
     assert_eq!((answer.code, &answer.body["reason"]), (StatusCode::UNAUTHORIZED, &"Unauthorized".into()));
-    assert_eq!(home.send(Method::GET, "/apis", &[("authorization", "Basic YTpi")], "").await.code, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        home.send(Method::GET, "/apis", &[("authorization", "Basic YTpi")], "").await.code,
+        StatusCode::UNAUTHORIZED
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,7 +24,15 @@ async fn without_a_token_only_life_signs_and_the_version_are_told() {
     for open in ["/healthz", "/livez", "/readyz", "/version", "/version/"] {
         assert_eq!(home.get(open).await.code, StatusCode::OK, "{open}");
     }
-    for closed in ["/metrics", "/api", "/apis/hearth.dev/v1/apps", "/hearth/v1/controllers", "/openapi/v3", "/healthz/x", "//healthz"] {
+    for closed in [
+        "/metrics",
+        "/api",
+        "/apis/hearth.dev/v1/apps",
+        "/hearth/v1/controllers",
+        "/openapi/v3",
+        "/healthz/x",
+        "//healthz",
+    ] {
         assert_eq!(home.get(closed).await.code, StatusCode::UNAUTHORIZED, "{closed}");
     }
 }

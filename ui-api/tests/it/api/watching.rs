@@ -75,7 +75,10 @@ async fn a_version_that_is_not_kept_any_more_is_told_within_the_watch() {
     let home = Home::start().await;
     let lines = home.watch(&format!("{APPS}?watch=true&resourceVersion=999999&timeoutSeconds=1")).await;
     let status = &lines[0]["object"];
-    assert_eq!((&lines[0]["type"], &status["code"], &status["reason"]), (&json!("ERROR"), &json!(410), &json!(EXPIRED)));
+    assert_eq!(
+        (&lines[0]["type"], &status["code"], &status["reason"]),
+        (&json!("ERROR"), &json!(410), &json!(EXPIRED))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +87,9 @@ async fn a_watch_of_tables_tells_the_columns_once() {
     home.app("one").await;
     home.app("two").await;
     let accept = ("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
-    let answer = home.send(axum::http::Method::GET, &format!("{APPS}?watch=true&timeoutSeconds=1"), &[accept], "").await;
+    let answer = home
+        .send(axum::http::Method::GET, &format!("{APPS}?watch=true&timeoutSeconds=1"), &[accept], "")
+        .await;
     let text = answer.text;
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let columns = |line: &Value| line["object"]["columnDefinitions"].as_array().unwrap().len();
@@ -105,15 +110,18 @@ async fn new_events_reach_a_watch() {
     let place = "/apis/events.k8s.io/v1/namespaces/household/events";
     assert_eq!(home.post(place, &event("It looked")).await.code.as_u16(), 201);
     home.app("photos").await;
-    let version = home.get("/api/v1/events").await.body["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-    let path = format!("/api/v1/namespaces/household/events?watch=true&resourceVersion={version}&timeoutSeconds=3");
+    let version =
+        home.get("/api/v1/events").await.body["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let path =
+        format!("/api/v1/namespaces/household/events?watch=true&resourceVersion={version}&timeoutSeconds=3");
     let (lines, _) = tokio::join!(home.watch(&path), async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         home.post(place, &event("It looked")).await;
         home.post(place, &event("It looked elsewhere")).await;
         home.app("other").await
     });
-    let mut seen: Vec<String> = lines.iter().map(|line| format!("{} {}", line["type"], line["object"]["message"])).collect();
+    let mut seen: Vec<String> =
+        lines.iter().map(|line| format!("{} {}", line["type"], line["object"]["message"])).collect();
     seen.sort();
     assert_eq!(seen, [r#""ADDED" "It looked elsewhere""#, r#""MODIFIED" "It looked""#]);
 }

@@ -97,10 +97,14 @@ async fn a_dry_run_answers_as_if_and_changes_nothing() {
     let stopped = home.merge(&format!("{one}?dryRun=All"), &json!({ "spec": { "state": "Stopped" } })).await;
     assert_eq!(stopped.body["spec"]["state"], "Stopped");
     home.send(Method::DELETE, &format!("{one}?dryRun=All"), &[], "").await;
-    let status = home.merge(&format!("{one}/status?dryRun=All"), &json!({ "status": { "summary": "Ready" } })).await;
+    let status =
+        home.merge(&format!("{one}/status?dryRun=All"), &json!({ "status": { "summary": "Ready" } })).await;
     assert_eq!(status.body["status"]["summary"], "Ready");
     let after = home.get(&one).await.body;
-    assert_eq!((&after["spec"]["state"], &after["metadata"]["deletionTimestamp"], &after["status"]), (&Value::Null, &Value::Null, &Value::Null));
+    assert_eq!(
+        (&after["spec"]["state"], &after["metadata"]["deletionTimestamp"], &after["status"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
     assert_eq!(home.store.resource_version(), version + 1);
 }
 
@@ -114,8 +118,14 @@ async fn status_and_the_rest_are_written_apart() {
     let written = home.put(&format!("{one}/status"), &made).await.body;
     assert_eq!((&written["status"]["summary"], &written["spec"]["state"]), (&json!("Ready"), &Value::Null));
     assert_eq!(written["metadata"]["generation"], 1);
-    let patched = home.merge(&one, &json!({ "status": { "summary": "Failed" }, "spec": { "state": "Stopped" } })).await.body;
-    assert_eq!((&patched["status"]["summary"], &patched["metadata"]["generation"]), (&json!("Ready"), &json!(2)));
+    let patched = home
+        .merge(&one, &json!({ "status": { "summary": "Failed" }, "spec": { "state": "Stopped" } }))
+        .await
+        .body;
+    assert_eq!(
+        (&patched["status"]["summary"], &patched["metadata"]["generation"]),
+        (&json!("Ready"), &json!(2))
+    );
     let bad = home.merge(&format!("{one}/status"), &json!({ "status": { "summary": "Splendid" } })).await;
     assert_eq!(fields(&bad), ["status.summary"]);
     assert_eq!(home.get("/api/v1/namespaces/household/status").await.code, StatusCode::NOT_FOUND);
@@ -128,14 +138,22 @@ async fn a_deletion_waits_for_finalizers_and_heeds_its_preconditions() {
     let one = format!("{APPS}/photos");
     let delete = async |options: Value| home.send(Method::DELETE, &one, &[], options.to_string()).await;
     assert_eq!(delete(json!({ "preconditions": { "uid": "other" } })).await.body["reason"], "Conflict");
-    assert_eq!(delete(json!({ "preconditions": { "resourceVersion": "1" } })).await.body["reason"], "Conflict");
+    assert_eq!(
+        delete(json!({ "preconditions": { "resourceVersion": "1" } })).await.body["reason"],
+        "Conflict"
+    );
     assert_eq!(fields(&delete(json!({ "propagationPolicy": "Orphan" })).await), ["propagationPolicy"]);
-    let options = json!({ "propagationPolicy": "Foreground", "preconditions": { "uid": made["metadata"]["uid"] } });
+    let options =
+        json!({ "propagationPolicy": "Foreground", "preconditions": { "uid": made["metadata"]["uid"] } });
     let marked = delete(options).await.body;
     assert!(marked["metadata"]["deletionTimestamp"].is_string(), "{marked}");
     home.merge(&one, &json!({ "metadata": { "finalizers": [] } })).await;
     assert_eq!(home.get(&one).await.code, StatusCode::NOT_FOUND);
-    home.post("/api/v1/namespaces/household/secrets", &json!({ "metadata": { "name": "s" }, "stringData": { "a": "b" } })).await;
+    home.post(
+        "/api/v1/namespaces/household/secrets",
+        &json!({ "metadata": { "name": "s" }, "stringData": { "a": "b" } }),
+    )
+    .await;
     let gone = home.send(Method::DELETE, "/api/v1/namespaces/household/secrets/s", &[], "").await.body;
     assert_eq!((&gone["status"], &gone["details"]["kind"]), (&json!("Success"), &json!("secrets")));
 }
