@@ -45,7 +45,7 @@ use output::{Colour, Output};
 
 /// Keeps a home server true to what its people declared.
 #[derive(Debug, Parser)]
-#[command(name = "hearth", version, arg_required_else_help = true, after_help = Exit::help())]
+#[command(name = "hearth", version, arg_required_else_help = true, after_long_help = Exit::help())]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -105,9 +105,9 @@ enum Remote {
     Logs(logs::Logs),
     Tree(family::Tree),
     History(history::History),
-    /// Start an app: sets spec.state to Running.
+    /// Start an app.
     Start(power::Power),
-    /// Stop an app: sets spec.state to Stopped.
+    /// Stop an app.
     Stop(power::Power),
     Pause(pause::Pause),
     Resume(pause::Resume),

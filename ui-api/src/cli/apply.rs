@@ -23,7 +23,9 @@ use super::wait::{self, Goal};
 /// How often a write is tried again when only the status has changed in between.
 const TRIES: usize = 10;
 
-/// Make what files declare so: create what is missing, change what differs.
+/// Make what files declare so.
+///
+/// Creates what is missing and changes what differs; all of it, or nothing where any part would be refused.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth apply -f photos.yaml --wait\n  hearth apply -f home/ --dry-run\n  cat app.yaml | hearth apply -f -"

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use hearth_meta::Problem;
+use hearth_meta::problem::nearest;
 use http::{Method, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
 use super::kubeconfig;
-use super::resource::Target;
+use super::resource::{Target, collection};
 
 /// Asks for objects as they are.
 pub(super) const JSON: &str = "application/json";
@@ -116,6 +117,31 @@ impl Client {
             Ok(object) => Ok(Some(object)),
             Err(Trouble::Refused(refusal)) if refusal.code == 404 => Ok(None),
             Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Reads one object that must be there.
+    ///
+    /// # Errors
+    /// There is none, with the name that may have been meant; or see [`Trouble`].
+    pub(super) async fn one(&self, target: &Target) -> Result<Value, Failure> {
+        match self.find(target).await? {
+            Some(object) => Ok(object),
+            None => Err(self.missing(target).await),
+        }
+    }
+
+    /// The failure that an object is not there, with the name that may have been meant.
+    pub(super) async fn missing(&self, target: &Target) -> Failure {
+        let place = target.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}"));
+        let failure =
+            Failure::new(Exit::NotFound, format!("there is no {target}{}", place.unwrap_or_default()));
+        let listed = self.get(&collection(&target.kind, target.namespace.as_deref())).await;
+        let Ok(listing) = listed else { return failure };
+        let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        match nearest(&target.name, items.iter().filter_map(|item| item["metadata"]["name"].as_str())) {
+            Some(meant) => failure.next(format!("did you mean {}/{meant}?", target.kind.singular)),
+            None => failure.next(format!("see what there is with `hearth get {} -A`", target.kind.plural)),
         }
     }
 

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use super::exit::{Exit, Outcome};
 use super::output::Output;
 
-/// Print a script with which a shell completes verbs and flags.
+/// Print a script for a shell's completion.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth completion bash > /etc/bash_completion.d/hearth\n  hearth completion zsh > \"${fpath[1]}/_hearth\""

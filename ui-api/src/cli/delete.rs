@@ -16,7 +16,9 @@ use super::output::Output;
 use super::resource::{Asked, Target, parse_asked};
 use super::wait::{self, Goal};
 
-/// Delete objects. An app's data is kept unless its dataPolicy or --data says otherwise.
+/// Delete objects; an app's data is kept by default.
+///
+/// The data goes too where spec.dataPolicy is Delete, or with --data.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth delete app/photos\n  hearth delete app/photos --data --yes\n  hearth delete -f photos.yaml"
@@ -58,7 +60,7 @@ pub(super) async fn run(args: Delete, client: &Client, out: &Output) -> Outcome 
             None if args.ignore_not_found || !args.file.is_empty() => {
                 out.note(&format!("{target} is not there"))
             }
-            None => return Err(Failure::new(Exit::NotFound, format!("{target} not found"))),
+            None => return Err(client.missing(&target).await),
         }
     }
     if args.data {

@@ -18,7 +18,7 @@ use super::wait::current_verdict;
 /// How many events are shown.
 const EVENTS: usize = 10;
 
-/// Show everything about one object, how it stands first.
+/// Show everything about one object.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth describe app/photos")]
 pub(super) struct Describe {
@@ -33,7 +33,7 @@ pub(super) struct Describe {
 /// No such object, no server.
 pub(super) async fn run(args: Describe, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
-    let object = client.get(&target.path()).await?;
+    let object = client.one(&target).await?;
     let family = gather(client, object).await?;
     let now = Timestamp::now();
     out.line(&answer(&target, &family.object, out));

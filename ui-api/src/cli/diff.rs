@@ -19,7 +19,9 @@ use super::text_diff;
 use super::wait::current_verdict;
 use super::yaml;
 
-/// Show differences: of an object as it is now, or what files would change. Exit 0 none, 1 some.
+/// Show what differs now, or what files would change.
+///
+/// Exits with 0 where nothing differs and with 1 where something does.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth diff app/photos\n  hearth diff -f photos.yaml\n  hearth diff -f home/ -o json"
@@ -91,7 +93,7 @@ fn listed(target: &Target, exists: Option<bool>, differences: &[Value]) -> Value
 
 /// What is seen of an object and its parts against what is wanted.
 async fn now(target: &Target, language: Option<Language>, client: &Client, out: &Output) -> Outcome {
-    let object = client.get(&target.path()).await?;
+    let object = client.one(target).await?;
     if !target.kind.has_status {
         return Err(Failure::usage(format!(
             "{target} is only kept, not made true; nothing of it is compared"

@@ -14,7 +14,9 @@ use super::table::{Table, age};
 /// Events about things of the whole machine are kept in this namespace.
 const MACHINE: &str = "default";
 
-/// Show what happened, oldest first: to one object and its parts, or in a namespace.
+/// Show what happened, oldest first.
+///
+/// To one object and everything made for it, or in a namespace.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth events app/photos\n  hearth events -A -w")]
 pub(super) struct Events {
@@ -81,7 +83,7 @@ fn last_of(event: &Value) -> String {
 }
 
 fn table(events: &[&Value], namespaces: bool) -> Table {
-    let mut headings = vec!["last", "type", "object", "what", "times"];
+    let mut headings = vec!["last", "type", "object", "reason", "what", "times"];
     if namespaces {
         headings.insert(0, "namespace");
     }
@@ -105,13 +107,7 @@ fn cells(event: &Value, namespaces: bool, now: Timestamp) -> Vec<String> {
         warning if warning == "Warning" => paint(Tone::Bad, "Warning"),
         other => other,
     };
-    let mut cells = vec![
-        age(&last_of(event), now),
-        kind,
-        object,
-        format!("{}: {}", text("reason"), text("message")),
-        times,
-    ];
+    let mut cells = vec![age(&last_of(event), now), kind, object, text("reason"), text("message"), times];
     if namespaces {
         cells.insert(0, about["namespace"].as_str().unwrap_or_default().to_owned());
     }
@@ -135,7 +131,7 @@ async fn follow(
             }
             if matches!(change["type"].as_str(), Some("ADDED" | "MODIFIED")) && wanted(event) {
                 let cells = cells(event, true, Timestamp::now());
-                out.line(&format!("{}  {}  {}", last_of(event), cells[3], cells[4]));
+                out.line(&format!("{}  {}", last_of(event), cells[3..].join("  ").trim_end()));
             }
             if out.is_closed() {
                 return Ok(Exit::Done);

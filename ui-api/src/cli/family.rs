@@ -22,7 +22,7 @@ pub(super) struct Family {
     pub(super) parts: Vec<Family>,
 }
 
-/// Show an object and everything made for it, with how each stands.
+/// Show an object and everything made for it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth tree app/photos")]
 pub(super) struct Tree {
@@ -37,7 +37,7 @@ pub(super) struct Tree {
 /// No such object, no server.
 pub(super) async fn run(args: Tree, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
-    let object = client.get(&target.path()).await?;
+    let object = client.one(&target).await?;
     gather(client, object).await?.lines(out).iter().for_each(|line| out.line(line));
     Ok(Exit::Done)
 }

@@ -12,7 +12,7 @@ use super::resource::{Asked, Target, collection, encode, parse_asked};
 use super::table::{Columns, Table};
 use super::yaml;
 
-/// List objects: problems first, with why.
+/// List objects, problems first.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth get apps\n  hearth get app/photos -o yaml\n  hearth get containers -A -o wide -w\n  hearth get apps -o jsonpath='{.items[*].status.url}'\n  hearth get all"
@@ -154,7 +154,10 @@ async fn tables_of(wide: bool, targets: &[Target], client: &Client, out: &Output
                 tables[at].1.take(&served, &columns, Timestamp::now());
             }
             // The others are still shown; the first that is missing decides how the command ends.
-            Err(trouble) if trouble.is_not_found() => failed = failed.or(Some(Failure::from(trouble))),
+            Err(trouble) if trouble.is_not_found() => {
+                let missing = client.missing(target).await;
+                failed = failed.or(Some(missing));
+            }
             Err(trouble) => return Err(trouble.into()),
         }
     }
@@ -179,11 +182,11 @@ fn list_path(args: &Get, client: &Client, kind: &hearth_meta::KindInfo) -> Strin
 
 async fn documents(form: &Form, args: &Get, asked: Asked, client: &Client, out: &Output) -> Outcome {
     let shown = match asked {
-        Asked::Objects(targets) if targets.len() == 1 => client.get(&targets[0].path()).await?,
+        Asked::Objects(targets) if targets.len() == 1 => client.one(&targets[0]).await?,
         Asked::Objects(targets) => {
             let mut items = Vec::new();
             for target in &targets {
-                items.push(client.get(&target.path()).await?);
+                items.push(client.one(target).await?);
             }
             list_of(items)
         }
@@ -342,9 +345,6 @@ impl Screen<'_> {
     }
 
     fn draw(&mut self) {
-        let lines = self.table.lines(self.out);
-        let back = if self.drawn > 0 { format!("\x1b[{}A\x1b[J", self.drawn) } else { String::new() };
-        self.drawn = lines.len();
-        self.out.data(&format!("{back}{}\n", lines.join("\n")));
+        self.drawn = self.out.draw(self.drawn, &self.table.lines(self.out));
     }
 }

@@ -14,7 +14,7 @@ use super::text_diff;
 /// How many differences of one change are shown without `--full`.
 const DIFFERENCES: usize = 5;
 
-/// Show every change of an object: who, when, through what, and which fields. Newest first.
+/// Show who changed what of an object, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth history app/photos\n  hearth history app/photos --full")]
 pub(super) struct History {

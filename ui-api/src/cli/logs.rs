@@ -16,7 +16,7 @@ use super::resource::{Target, encode, kind_called, parse_one};
 /// How long to wait before a container that ended, or is not made yet, is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Show what an app's services wrote, merged by time.
+/// Show what an app's services wrote.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth logs app/photos --tail 50\n  hearth logs app/photos -f --service web\n  hearth logs container/photos-web --since 5m"
@@ -89,7 +89,7 @@ pub(super) async fn run(args: Logs, client: &Client, out: &Output) -> Outcome {
 
 /// The containers of an app, as its status names them, or one container.
 async fn voices(args: &Logs, target: &Target, client: &Client) -> Result<Vec<Voice>, Failure> {
-    let object = client.get(&target.path()).await?;
+    let object = client.one(target).await?;
     let mut named: Vec<(String, String)> = match target.kind.kind {
         "Container" => vec![(target.name.clone(), target.name.clone())],
         "App" => services(target, &object, client).await?,

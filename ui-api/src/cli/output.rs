@@ -87,6 +87,7 @@ struct Inner {
     err_is_coloured: bool,
     ascii: bool,
     width: Option<usize>,
+    height: Option<usize>,
     live: bool,
     quiet: bool,
     closed: AtomicBool,
@@ -105,14 +106,15 @@ impl Output {
             Colour::Auto if set("NO_COLOR") => false,
             Colour::Auto => set("CLICOLOR_FORCE") || (is_terminal && !dumb),
         };
-        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let size = terminal_size::terminal_size().filter(|_| out_is_terminal);
         Self::new(Inner {
             out_is_coloured: wants(out_is_terminal),
             err_is_coloured: wants(err_is_terminal),
             out: Mutex::new(Box::new(out)),
             err: Mutex::new(Box::new(err)),
             ascii: !speaks_utf8(),
-            width: width.filter(|_| out_is_terminal),
+            width: size.map(|(width, _)| usize::from(width.0)),
+            height: size.map(|(_, height)| usize::from(height.0)),
             live: out_is_terminal && err_is_terminal && !dumb,
             quiet,
             closed: AtomicBool::new(false),
@@ -129,6 +131,7 @@ impl Output {
             err_is_coloured: false,
             ascii: false,
             width,
+            height: None,
             live: false,
             quiet: false,
             closed: AtomicBool::new(false),
@@ -173,6 +176,44 @@ impl Output {
     /// Whether lines may be drawn anew in place.
     pub fn is_live(&self) -> bool {
         self.inner.live
+    }
+
+    /// Draws lines in place of those drawn before, and returns how many there are now. What does not fit the
+    /// terminal is cut: a line that wraps, or scrolls away, could not be drawn over.
+    pub fn draw(&self, before: usize, lines: &[String]) -> usize {
+        let back = if before > 0 { format!("\x1b[{before}A\x1b[J") } else { String::new() };
+        let most = self.inner.height.map_or(usize::MAX, |height| height.saturating_sub(1).max(1));
+        let (shown, hidden) =
+            if lines.len() > most { lines.split_at(most - 1) } else { (lines, &lines[..0]) };
+        let mut shown: Vec<String> = shown.iter().map(|line| self.fitted(line)).collect();
+        if !hidden.is_empty() {
+            shown.push(format!("and {} more", hidden.len()));
+        }
+        let end = if shown.is_empty() { "" } else { "\n" };
+        self.data(&format!("{back}{}{end}", shown.join("\n")));
+        shown.len()
+    }
+
+    fn fitted(&self, line: &str) -> String {
+        match self.inner.width {
+            Some(width) if width_of(line) > width => self.cut(&plain(line), width),
+            _ => line.to_owned(),
+        }
+    }
+
+    /// Text without colours, cut to a width.
+    pub fn cut(&self, text: &str, width: usize) -> String {
+        if text.chars().count() <= width {
+            return text.to_owned();
+        }
+        let end = self.sign("…");
+        let kept: String = text.chars().take(width.saturating_sub(end.chars().count())).collect();
+        format!("{}{end}", kept.trim_end())
+    }
+
+    /// Whether remarks are not wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.inner.quiet
     }
 
     /// Whether nobody reads the data any more.

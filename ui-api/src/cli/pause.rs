@@ -15,7 +15,9 @@ use super::power::fragment;
 use super::resource::parse_one;
 use super::yaml;
 
-/// Pause an object: until then nothing of it is repaired, so that a person can work on the machine.
+/// Repair nothing of an object for a while.
+///
+/// So that a person can work on the machine; afterwards it goes on by itself.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth pause app/photos --for 30m\n  hearth resume app/photos")]
 pub(super) struct Pause {
@@ -45,6 +47,7 @@ pub(super) struct Resume {
 /// No such object, no server.
 pub(super) async fn pause(args: Pause, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
+    client.one(&target).await?;
     let seconds = i64::try_from(args.span.as_secs()).unwrap_or(i64::MAX);
     let until = Timestamp::from_second(Timestamp::now().as_second().saturating_add(seconds))
         .map_err(|_| Failure::usage("that is too far away; name a shorter span with --for"))?;
@@ -67,7 +70,7 @@ pub(super) async fn pause(args: Pause, client: &Client, out: &Output) -> Outcome
 /// No such object, no server.
 pub(super) async fn resume(args: Resume, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
-    let object = client.get(&target.path()).await?;
+    let object = client.one(&target).await?;
     if object["metadata"]["annotations"][PAUSED_UNTIL].is_null() {
         out.note(&format!("{target} is not paused"));
         return Ok(Exit::Done);

@@ -43,7 +43,7 @@ pub(super) async fn run(args: Power, state: &str, client: &Client, out: &Output)
     if target.kind.kind != "App" {
         return Err(Failure::usage(format!("{target} is no app; only apps are started and stopped")));
     }
-    let before = client.get(&target.path()).await?;
+    let before = client.one(&target).await?;
     if args.show {
         out.data(&yaml::written(&fragment(&target, &json!({ "spec": { "state": state } }))));
     }

@@ -37,7 +37,7 @@ impl<'a> Board<'a> {
     /// Shows how an object stands now; `None` is gone.
     pub(super) fn show(&self, number: usize, object: Option<&Value>) {
         let Some(object) = object else { return };
-        let step = step_of(object);
+        let step = step_of(self.out, object);
         let text = format!(
             "{}  {}",
             paint(Tone::Strong, &self.targets[number].to_string()),
@@ -49,10 +49,18 @@ impl<'a> Board<'a> {
             lines[number] = Line { text: text.clone(), step, last: object.clone() };
             is_new
         };
-        if self.out.is_live() {
+        if self.out.is_live() && !self.out.is_quiet() {
             self.draw();
         } else if is_new {
             self.out.note(&text);
+        }
+    }
+
+    /// Takes the lines off the terminal again: how each ended is said next.
+    pub(super) fn wipe(&self) {
+        let mut drawn = self.drawn.borrow_mut();
+        if *drawn > 0 {
+            *drawn = self.out.draw(*drawn, &[]);
         }
     }
 
@@ -91,12 +99,9 @@ impl<'a> Board<'a> {
     fn draw(&self) {
         let lines = self.lines.borrow();
         let mut drawn = self.drawn.borrow_mut();
-        let mut text = if *drawn > 0 { format!("\x1b[{}A\x1b[J", *drawn) } else { String::new() };
-        let shown: Vec<&str> =
-            lines.iter().map(|line| line.text.as_str()).filter(|text| !text.is_empty()).collect();
-        text.push_str(&shown.join("\n"));
-        *drawn = shown.len();
-        self.out.note(&text);
+        let shown: Vec<String> =
+            lines.iter().map(|line| line.text.clone()).filter(|text| !text.is_empty()).collect();
+        *drawn = self.out.draw(*drawn, &shown);
     }
 }
 
@@ -108,21 +113,25 @@ fn wanted(goal: &Goal) -> String {
     }
 }
 
-/// What distinguishes one step of the work from the next.
-fn step_of(object: &Value) -> String {
-    let status = &object["status"];
-    let is_current = current_verdict(object).is_some();
-    format!(
-        "{is_current} {} {} {} {}",
-        status["summary"], status["progress"]["step"], status["progress"]["index"], status["message"]
-    )
+/// What distinguishes one step of the work from the next: everything but how much of it is done.
+fn step_of(out: &Output, object: &Value) -> String {
+    let mut object = object.clone();
+    if let Some(progress) = object["status"]["progress"].as_object_mut() {
+        progress.retain(|field, _| !["done", "of"].contains(&field.as_str()));
+    }
+    state_of(out, &object)
 }
 
 /// An object's verdict, and how far it is or why it stands so.
 pub(super) fn state_of(out: &Output, object: &Value) -> String {
     let status = &object["status"];
-    if object["metadata"]["deletionTimestamp"].is_null() && current_verdict(object).is_none() {
-        return "asked for".into();
+    let is_going = !object["metadata"]["deletionTimestamp"].is_null();
+    match status["summary"].as_str() {
+        Some("Removing" | "NeedsYou") if is_going => {}
+        // Any other verdict is from before the removal was asked for.
+        _ if is_going => return "removal asked for".into(),
+        _ if current_verdict(object).is_none() => return "asked for".into(),
+        _ => {}
     }
     let verdict = out.verdict(status["summary"].as_str().unwrap_or("Unknown"));
     let (progress, message) =

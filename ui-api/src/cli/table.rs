@@ -4,7 +4,7 @@ use hearth_meta::{Timestamp, Verdict};
 use serde_json::Value;
 
 use super::duration;
-use super::output::{Output, Tone, paint, width_of};
+use super::output::{Output, Tone, paint, plain, width_of};
 
 /// The narrowest a column of sentences may become before the line is left to wrap.
 const NARROWEST: usize = 16;
@@ -15,6 +15,8 @@ const GAP: &str = "  ";
 pub(super) struct Table {
     headings: Vec<String>,
     rows: Vec<Row>,
+    /// Told once by the server; the tables of a watch that follow leave it out.
+    definitions: Vec<Value>,
 }
 
 /// One line of a table.
@@ -23,18 +25,19 @@ pub(super) struct Row {
     /// What tells it from the other rows: the uid, where there is one.
     pub(super) key: String,
     cells: Vec<String>,
-    rank: usize,
+    /// Which cell holds the verdict, and where that stands in the order of rows.
+    verdict: Option<(usize, usize)>,
 }
 
 impl Table {
     /// A table with these headings.
     pub(super) fn new(headings: &[&str]) -> Self {
-        Self { headings: headings.iter().map(|heading| heading.to_uppercase()).collect(), rows: Vec::new() }
+        Self { headings: headings.iter().map(|heading| heading.to_uppercase()).collect(), ..Self::default() }
     }
 
     /// Adds a row.
     pub(super) fn push(&mut self, cells: Vec<String>) {
-        self.rows.push(Row { key: String::new(), cells, rank: 0 });
+        self.rows.push(Row { key: String::new(), cells, verdict: None });
     }
 
     /// Whether there is nothing in it.
@@ -44,7 +47,10 @@ impl Table {
 
     /// Takes rows from a table of the server; a row of the same object replaces the one before it.
     pub(super) fn take(&mut self, table: &Value, options: &Columns, now: Timestamp) {
-        let definitions = table["columnDefinitions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if let Some(definitions) = table["columnDefinitions"].as_array().filter(|told| !told.is_empty()) {
+            self.definitions.clone_from(definitions);
+        }
+        let definitions = self.definitions.as_slice();
         let shown = |at: &usize| options.wide || definitions[*at]["priority"].as_i64().unwrap_or(0) == 0;
         let columns: Vec<usize> = (0..definitions.len()).filter(shown).collect();
         if self.headings.is_empty() && !columns.is_empty() {
@@ -53,8 +59,10 @@ impl Table {
             self.headings = if options.namespaces { vec!["NAMESPACE".to_owned()] } else { Vec::new() };
             self.headings.extend(names);
         }
+        let status = self.headings.iter().position(|heading| heading == "STATUS");
         for row in table["rows"].as_array().into_iter().flatten() {
-            let row = read_row(row, &columns, definitions, options, now);
+            let mut row = read_row(row, &columns, definitions, options, now);
+            row.verdict = status.and_then(|at| Some((at, verdict_rank(row.cells.get(at)?)?)));
             match self.rows.iter_mut().find(|old| old.key == row.key && !row.key.is_empty()) {
                 Some(old) => *old = row,
                 None => self.rows.push(row),
@@ -75,7 +83,7 @@ impl Table {
 
     /// The rows, problems first, then by namespace and name.
     pub(super) fn sort(&mut self) {
-        self.rows.sort_by(|a, b| (a.rank, &a.cells).cmp(&(b.rank, &b.cells)));
+        self.rows.sort_by(|a, b| (a.rank(), &a.cells).cmp(&(b.rank(), &b.cells)));
     }
 
     /// The lines of the table, headings included.
@@ -96,9 +104,9 @@ impl Table {
     fn widths(&self, limit: Option<usize>) -> Vec<usize> {
         let mut widths: Vec<usize> = self.headings.iter().map(|heading| width_of(heading)).collect();
         for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            for (number, (width, cell)) in widths.iter_mut().zip(&row.cells).enumerate() {
                 // A verdict is shown with its sign before it.
-                let sign = if verdict_rank(cell).is_some() { 2 } else { 0 };
+                let sign = if row.is_verdict(number) { 2 } else { 0 };
                 *width = (*width).max(width_of(cell) + sign);
             }
         }
@@ -133,10 +141,18 @@ pub(super) struct Columns {
 
 impl Row {
     fn cells_for(&self, out: &Output) -> Vec<String> {
-        self.cells
-            .iter()
-            .map(|cell| if verdict_rank(cell).is_some() { out.verdict(cell) } else { cell.clone() })
-            .collect()
+        let shown = |(number, cell): (usize, &String)| {
+            if self.is_verdict(number) { out.verdict(cell) } else { cell.clone() }
+        };
+        self.cells.iter().enumerate().map(shown).collect()
+    }
+
+    fn is_verdict(&self, number: usize) -> bool {
+        self.verdict.is_some_and(|(at, _)| at == number)
+    }
+
+    fn rank(&self) -> usize {
+        self.verdict.map_or(Verdict::ALL.len(), |(_, rank)| rank)
     }
 }
 
@@ -150,8 +166,7 @@ fn read_row(row: &Value, columns: &[usize], definitions: &[Value], options: &Col
     if options.namespaces {
         cells.insert(0, metadata["namespace"].as_str().unwrap_or_default().to_owned());
     }
-    let rank = cells.iter().find_map(|cell| verdict_rank(cell)).unwrap_or(Verdict::ALL.len());
-    Row { key: metadata["uid"].as_str().unwrap_or_default().to_owned(), cells, rank }
+    Row { key: metadata["uid"].as_str().unwrap_or_default().to_owned(), cells, verdict: None }
 }
 
 fn cell_text(cell: &Value, definition: &Value, now: Timestamp) -> String {
@@ -194,21 +209,12 @@ fn lay(cells: &[String], widths: &[usize], out: &Output) -> String {
         if !line.is_empty() {
             line.push_str(GAP);
         }
-        let cell = cut(cell, *width, out);
+        let cell = if width_of(cell) > *width { out.cut(&plain(cell), *width) } else { cell.clone() };
         let blank = width.saturating_sub(width_of(&cell));
         line.push_str(&cell);
         line.push_str(&" ".repeat(blank));
     }
     line.trim_end().to_owned()
-}
-
-fn cut(cell: &str, width: usize, out: &Output) -> String {
-    if width_of(cell) <= width {
-        return cell.to_owned();
-    }
-    let end = out.sign("…");
-    let kept: String = cell.chars().take(width.saturating_sub(end.chars().count())).collect();
-    format!("{}{end}", kept.trim_end())
 }
 
 #[cfg(test)]

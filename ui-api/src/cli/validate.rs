@@ -11,7 +11,9 @@ use super::output::Output;
 /// Where no context is read, no namespace is known but the one most objects are in.
 const NAMESPACE: &str = "household";
 
-/// Check files without a server: every problem at once, each with its place.
+/// Check files without a server.
+///
+/// Shows every problem at once, each with its place.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth validate -f home/")]
 pub(super) struct Validate {

@@ -17,7 +17,9 @@ use super::resource::{Target, parse_one};
 /// How long to hold back before a server that went away is asked again.
 const RECONNECT: Duration = Duration::from_millis(500);
 
-/// Wait until an object is as wanted. Ends early when it Failed or needs you.
+/// Wait until an object is as wanted.
+///
+/// Ends early when it Failed or needs you, unless that is what is waited for.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth wait app/photos --for=ready --timeout 120s\n  hearth wait app/photos --for=deleted\n  hearth wait app/photos --for=condition=Healthy\n  hearth wait app/photos --for=NeedsYou"
@@ -192,6 +194,7 @@ pub(super) async fn for_all(
         async move { until(client, target, goal, deadline, |object| board.show(line, object)).await }
     });
     let ends = futures::future::join_all(waits).await;
+    board.wipe();
     let mut exit = Exit::Done;
     for (line, ended) in ends.into_iter().enumerate() {
         let ended = ended?;
@@ -227,7 +230,7 @@ fn worse(a: Exit, b: Exit) -> Exit {
 pub(super) async fn run(args: Wait, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
     if args.goal != Goal::Deleted {
-        client.get(&target.path()).await?;
+        client.one(&target).await?;
     }
     for_all(client, out, &[target], &args.goal, args.timeout).await
 }

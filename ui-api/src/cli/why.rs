@@ -20,7 +20,9 @@ const EVENTS: usize = 3;
 /// Deeper than any chain of a home; a longer one is a fault of what wrote it.
 const DEEPEST: usize = 20;
 
-/// Say why an object stands as it does, down to the root, and what to do.
+/// Say why an object stands as it does, and what to do.
+///
+/// Follows what it waits for down to the root cause.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hearth why app/photos")]
 pub(super) struct Why {
@@ -43,7 +45,7 @@ struct Step {
 /// No such object, no server.
 pub(super) async fn run(args: Why, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
-    let object = client.get(&target.path()).await?;
+    let object = client.one(&target).await?;
     let steps = walk(&target, object, client).await?;
     let is_ready = |step: &Step| verdict_of(step) == Some(Verdict::Ready);
     let deepest = steps.iter().max_by_key(|step| (!is_ready(step), step.depth, step.object.is_none()));

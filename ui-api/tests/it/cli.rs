@@ -1,9 +1,11 @@
 //! The command line against a real server: the protocol over a real store, asked as a person would ask it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "everything here is a test")]
 
 mod home;
 mod declare;
 mod look;
 mod change;
+mod follow;
 
 use hearth::cli::exit::Exit;
 use home::Home;

@@ -87,6 +87,16 @@ impl Home {
         self.run_at(Some(width), &self.kubeconfig, words).await
     }
 
+    /// Runs a command that goes on for ever, and stops it after a while.
+    pub(crate) async fn run_for(&self, span: Duration, words: &[&str]) -> (String, String) {
+        let (out, kept) = Output::kept(None);
+        let first = ["hearth", "--kubeconfig", &self.kubeconfig];
+        let args = first.iter().chain(words).map(OsString::from);
+        let ended = tokio::time::timeout(span, hearth::cli::run_kept(args, &out)).await;
+        assert!(ended.is_err(), "it ended by itself: {ended:?} {} {}", kept.out(), kept.err());
+        (kept.out(), kept.err())
+    }
+
     async fn run_at(&self, width: Option<usize>, kubeconfig: &str, words: &[&str]) -> Said {
         let (out, kept) = Output::kept(width);
         let first = ["hearth", "--kubeconfig", kubeconfig];

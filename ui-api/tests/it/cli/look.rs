@@ -126,7 +126,7 @@ async fn describe_answers_first_and_shows_parts_and_events() {
         "  ├─ container/photos-web  ● Waiting  Waits for its volume\n",
         "  └─ volume/photos-data    ✗ NeedsYou  Its data is gone from the disk\n",
         "\nEvents\n  LAST",
-        "Warning  app/photos  Blocked: The data of a volume was found missing",
+        "Warning  app/photos  Blocked  The data of a volume was found missing",
     ] {
         assert!(said.out.contains(part), "{part:?} in\n{}", said.out);
     }
@@ -200,7 +200,7 @@ async fn events_are_those_of_an_object_and_its_parts() {
     home.note("photos", EventKind::Warning, "Blocked", "The data was found missing").await;
     let said = home.run(&["events", "app/photos"]).await;
     assert!(
-        said.out.contains("Blocked: The data was found missing") && !said.out.contains("album"),
+        said.out.contains("Blocked  The data was found missing") && !said.out.contains("album"),
         "{said:?}"
     );
     let said = home.run(&["events", "-A"]).await;
