@@ -15,6 +15,7 @@ use hearth_capabilities::networks::{NetworkFacts, NewNetwork};
 use hearth_capabilities::{Events, Happening, Networks};
 use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wake, Wanted,
+    spec_hash,
 };
 use hearth_engine::{Key, Object, Query, Store};
 use hearth_kinds::{Network, NetworkStatus};
@@ -113,6 +114,11 @@ impl Controller for NetworkController {
         Ok(NetworkSeen { network, guests: self.running_guests(&wanted.object) })
     }
 
+    /// A guest that comes is a newer wish, not somebody's meddling.
+    fn target(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> String {
+        spec_hash(&(&wanted.object.spec, &facts.guests))
+    }
+
     fn diff(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> Seen {
         let Some(network) = &facts.network else { return Seen::Absent };
         match ownership(&network.labels, wanted.uid(), self.store.lineage()) {
@@ -168,7 +174,7 @@ impl Controller for NetworkController {
         match step {
             NetworkStep::Create => {
                 let spec = &wanted.object.spec;
-                let applied = hearth_engine::controller::spec_hash(&(&spec.subnet, spec.internal));
+                let applied = spec_hash(&(&spec.subnet, spec.internal));
                 let new = NewNetwork {
                     labels: self.naming.labels(wanted, &self.store, &applied),
                     subnet: spec.subnet.clone().unwrap_or_default(),

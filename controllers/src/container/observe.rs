@@ -62,6 +62,8 @@ pub(super) struct NetworkSeen {
 pub(super) struct Unmet {
     pub(super) container: String,
     pub(super) condition: DependencyCondition,
+    /// It should become healthy, runs, and has no health check: it never will.
+    pub(super) has_no_check: bool,
 }
 
 impl ContainerController {
@@ -207,14 +209,20 @@ fn unmet(store: &Store, wanted: &Wanted<Container>) -> Vec<Unmet> {
             }
         }
     };
-    let dependencies = wanted.object.spec.depends_on.iter();
-    dependencies
-        .filter(|dependency| {
-            let other = store.get(&Key::new("Container", wanted.namespace(), &dependency.container));
-            !holds(other.as_deref(), dependency.condition)
-        })
-        .map(|dependency| Unmet { container: dependency.container.clone(), condition: dependency.condition })
-        .collect()
+    let mut unmet = Vec::new();
+    for dependency in &wanted.object.spec.depends_on {
+        let other = store.get(&Key::new("Container", wanted.namespace(), &dependency.container));
+        if !holds(other.as_deref(), dependency.condition) {
+            let runs = holds(other.as_deref(), DependencyCondition::Started);
+            let unchecked = runs && other.is_some_and(|other| other.status()["health"].is_null());
+            unmet.push(Unmet {
+                container: dependency.container.clone(),
+                condition: dependency.condition,
+                has_no_check: unchecked && dependency.condition == DependencyCondition::Healthy,
+            });
+        }
+    }
+    unmet
 }
 
 impl Unmet {

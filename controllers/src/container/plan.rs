@@ -59,6 +59,12 @@ fn towards_running(
     facts: &ContainerSeen,
     container: &ContainerFacts,
 ) -> Plan<ContainerStep> {
+    if container.state.status == "removing" {
+        // Somebody is removing it; once it is gone it is made anew.
+        return Plan::wait(
+            Wait::new(Reason::Applying, "Waiting until the old container is gone").until(soon(wanted)),
+        );
+    }
     if !diff::shape(wanted, facts, container).is_empty() {
         // The old one runs on until everything the new one needs is there.
         return missing(wanted, facts).unwrap_or_else(|| take_down(container));
@@ -74,6 +80,11 @@ fn towards_running(
         _ => missing(wanted, facts)
             .unwrap_or_else(|| Plan::steps(vec![ContainerStep::Start(container.id.clone())])),
     }
+}
+
+/// When to look again at what the engine is about to finish, should its event be lost.
+fn soon(wanted: &Wanted<Container>) -> Timestamp {
+    wanted.now.saturating_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX)
 }
 
 /// A job that has run: with 0 it is done, which its status says from now on; with anything else it failed.
@@ -161,6 +172,13 @@ fn missing(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Option<Plan<Con
     }
     if let Some((name, _)) = facts.networks.iter().find(|(_, network)| network.id.is_none()) {
         return Some(Plan::wait(waiting_for_network(wanted, name)));
+    }
+    if let Some(unmet) = facts.unmet.iter().find(|unmet| unmet.has_no_check) {
+        let name = &unmet.container;
+        let message = format!(
+            "{name} has no health check and never becomes healthy; give it one, or wait for its start"
+        );
+        return Some(Plan::stuck(Reason::Refused, message));
     }
     if !facts.unmet.is_empty() {
         let on = facts.unmet.iter().map(|unmet| unmet.reference(wanted.namespace())).collect();
