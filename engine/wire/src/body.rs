@@ -1,4 +1,4 @@
-//! What comes with a request: JSON of at most 3 MiB.
+//! What comes with a request: at most 3 MiB, and JSON but for a few.
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::protobuf;
 
 /// The largest body, as the Kubernetes API has it.
 const LARGEST: usize = 3 * 1024 * 1024;
@@ -28,6 +29,9 @@ pub(crate) async fn read(sent: Body) -> Result<Bytes, Failure> {
 /// A JSON body.
 pub(crate) async fn json(headers: &HeaderMap, sent: Body) -> Result<Value, Failure> {
     let media = media_type(headers);
+    if media == protobuf::MEDIA {
+        return protobuf::parse(&read(sent).await?).map_err(Failure::bad_request);
+    }
     if media != "application/json" && media != "*/*" {
         return Err(Failure::unsupported(format!(
             "a body of type {media} is not read here; send application/json"

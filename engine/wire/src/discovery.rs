@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::accept::wants_aggregated;
-use crate::events;
 use crate::failure::Failure;
 use crate::router::Wire;
+use crate::{events, reviews};
 
 /// The type clients switch on.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -85,9 +85,10 @@ pub(crate) async fn resources(
     resource_list(&wire, &headers, &group, &version)
 }
 
-/// Every kind served, events included.
+/// Every kind served, those that are not stored included.
 pub(crate) fn kinds(wire: &Wire) -> Vec<KindInfo> {
-    wire.store.kinds().cloned().chain([events::kind(""), events::kind(events::GROUP)]).collect()
+    let unstored = [events::kind(""), events::kind(events::GROUP)].into_iter().chain(reviews::kinds());
+    wire.store.kinds().cloned().chain(unstored).collect()
 }
 
 fn resource_list(wire: &Wire, headers: &HeaderMap, group: &str, version: &str) -> Result<Response, Failure> {
@@ -131,7 +132,12 @@ fn listed(kind: &KindInfo) -> Vec<Value> {
 }
 
 fn verbs(kind: &KindInfo) -> &'static [&'static str] {
-    if kind.kind == "Event" { &VERBS_OF_EVENTS } else { &VERBS }
+    match kind.kind {
+        "Event" => &VERBS_OF_EVENTS,
+        // A question is asked and forgotten.
+        _ if kind.group.ends_with(".k8s.io") => &["create"],
+        _ => &VERBS,
+    }
 }
 
 /// What `get all` shows: everything that is kept true, so everything with a status.

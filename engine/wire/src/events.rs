@@ -16,7 +16,7 @@ use futures::stream;
 use hearth_engine::store::{EventKind, EventNote, EventQuery, EventRow, Query, Requirement};
 use hearth_engine::{Object, Store, WriteError};
 use hearth_meta::resource::Column;
-use hearth_meta::{Claim, KindInfo, ObjectRef, Scope};
+use hearth_meta::{KindInfo, ObjectRef, Scope};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,7 @@ use crate::parameters::Parameters;
 use crate::projection::Projection;
 use crate::router::{Actor, Wire};
 use crate::target::Target;
+use crate::unstored;
 use crate::watch::{DEFAULT_LENGTH, line, streamed};
 
 /// The group newer programs use.
@@ -56,15 +57,7 @@ pub(crate) fn kind(group: &'static str) -> KindInfo {
         description: description.into(),
     };
     KindInfo {
-        group,
-        version: "v1",
-        kind: "Event",
-        plural: "events",
-        singular: "event",
         short_names: &["ev"],
-        scope: Scope::Namespaced,
-        has_status: false,
-        is_secret: false,
         columns: vec![
             column("Last Seen", "date", last.into(), "When it last happened"),
             column("Type", "string", ".type".into(), "Whether it calls for attention"),
@@ -72,12 +65,7 @@ pub(crate) fn kind(group: &'static str) -> KindInfo {
             column("Object", "string", format!("{{.{about}.kind}}/{{.{about}.name}}"), "What it happened to"),
             column("Message", "string", message.into(), "What happened"),
         ],
-        schema: None,
-        finalizers: Vec::new(),
-        default: |_, _| {},
-        validate: |_, _| Vec::new(),
-        claims: |_| Vec::new(),
-        choose: Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new()),
+        ..unstored::kind(group, "Event", ("events", "event"), Scope::Namespaced)
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - [`read`] gets and lists, [`watch`] streams changes, both through a [`projection`] (object, table, metadata);
 //! - [`write`] creates, updates and deletes, [`patch`] changes in part, [`subresource`] writes status;
-//! - [`events`] shows the store's events as objects;
+//! - [`events`] shows the store's events as objects, [`reviews`] says what one may do;
 //! - [`discovery`] and [`openapi`] tell clients what there is.
 //!
 //! The store admits every write (defaults, schema, rules, claims). Here is only what the protocol itself asks:
@@ -19,6 +19,7 @@ mod target;
 mod parameters;
 mod accept;
 mod body;
+mod protobuf;
 mod read;
 mod projection;
 mod table;
@@ -29,7 +30,9 @@ mod metadata;
 mod unknown_fields;
 mod patch;
 mod subresource;
+mod unstored;
 mod events;
+mod reviews;
 mod discovery;
 mod openapi;
 mod failure;

@@ -16,7 +16,7 @@ use crate::accept::Form;
 use crate::failure::Failure;
 use crate::parameters::Parameters;
 use crate::target::{Call, Target};
-use crate::{body, discovery, events, openapi, patch, read, subresource, watch, write};
+use crate::{body, discovery, events, openapi, patch, read, reviews, subresource, watch, write};
 
 /// Who asks; sign-in puts it into the request's extensions.
 #[derive(Clone, Debug)]
@@ -97,6 +97,8 @@ async fn in_group(
 async fn answer(wire: &Wire, place: (&str, &str), path: &str, request: Request) -> Response {
     let found = if events::is_place(place, path) {
         events::answer(wire, place, path, request).await
+    } else if let Some(kind) = reviews::at(place, path) {
+        reviews::answer(&kind, request).await
     } else {
         resource(wire, place, path, request).await
     };
