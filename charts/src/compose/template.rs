@@ -157,3 +157,44 @@ impl Form<'_> {
         }
     }
 }
+
+/// One use of a variable in a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub name: String,
+    /// Whether the text says what to take when there is no value.
+    pub has_default: bool,
+}
+
+/// The variables a text uses, in their order, those inside defaults too.
+pub(crate) fn uses(text: &str) -> Vec<Use> {
+    let mut out = Vec::new();
+    collect(text, 0, &mut out);
+    out
+}
+
+fn collect(text: &str, depth: usize, out: &mut Vec<Use>) {
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$').filter(|_| depth <= MOST_NESTED) {
+        let after = &rest[dollar + 1..];
+        rest = match after.as_bytes().first() {
+            Some(b'$') => &after[1..],
+            Some(b'{') => match braced(&after[1..]) {
+                Some((form, left)) => {
+                    let has_default = form.operator.is_some_and(|operator| operator.kind != b'?');
+                    out.push(Use { name: form.name.to_owned(), has_default });
+                    collect(form.word, depth + 1, out);
+                    left
+                }
+                None => return,
+            },
+            _ => {
+                let name = &after[..name_length(after)];
+                if !name.is_empty() {
+                    out.push(Use { name: name.to_owned(), has_default: false });
+                }
+                &after[name.len()..]
+            }
+        };
+    }
+}

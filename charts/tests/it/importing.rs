@@ -1,0 +1,87 @@
+//! How many published files become packages, and why the rest does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hearth_charts::import::{Outcome, Request, SetApart, ValueKind, import};
+
+use crate::corpus;
+
+fn imported(text: &str, name: Option<&str>) -> Outcome {
+    import(&Request { file: "compose.yml", text, name })
+}
+
+fn ours(outcome: &Outcome) -> &str {
+    let files = outcome.files.as_ref().unwrap_or_else(|| panic!("refused: {:#?}", outcome.report.refused));
+    &files["compose.yml"]
+}
+
+/// A reason without its names, so that files with the same one stand together.
+fn kind(reason: &str) -> String {
+    let mut out = String::new();
+    for (index, part) in reason.split('`').enumerate() {
+        out.push_str(if index % 2 == 0 { part } else { "..." });
+    }
+    let shorter = out.rsplit("compose.yml:").next().unwrap_or(&out);
+    shorter.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == ' ').chars().take(90).collect()
+}
+
+#[test]
+fn nine_of_ten_published_files_become_packages() {
+    let (cases, real) = corpus::cases();
+    let mut table: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let mut by_catalogue: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
+    let (mut importable, mut apart, mut asked) = (0, 0, 0);
+    for case in &cases {
+        let (catalogue, app) = case.name.split_once('/').unwrap();
+        let outcome = imported(&case.text, Some(&app.to_lowercase()));
+        let counts = by_catalogue.entry(catalogue).or_default();
+        counts.0 += 1;
+        if outcome.files.is_some() {
+            importable += 1;
+            counts.1 += 1;
+            asked += usize::from(!outcome.report.asked.is_empty());
+            continue;
+        }
+        let set_apart = match (outcome.report.set_apart, &case.expected) {
+            (Some(SetApart::Build), _) => Some("set apart: needs a build"),
+            (Some(SetApart::Host), _) => Some("set apart: manages the host itself"),
+            (_, None) => Some("set apart: Docker Compose refuses it too"),
+            _ => None,
+        };
+        if let Some(why) = set_apart {
+            apart += 1;
+            counts.2 += 1;
+            table.entry(why.to_owned()).or_default().insert(&case.name);
+        } else {
+            for entry in &outcome.report.refused {
+                table.entry(kind(&entry.reason)).or_default().insert(&case.name);
+            }
+        }
+    }
+    let rest = cases.len() - apart;
+    println!("importable: {importable} of {rest} ({apart} of {} set apart, {asked} ask something)", cases.len());
+    for (catalogue, (all, good, apart)) in by_catalogue {
+        println!("  {catalogue}: {good} of {} ({apart} of {all} set apart)", all - apart);
+    }
+    if std::env::var_os("HEARTH_SHOW_HOST").is_some() {
+        show_host(&cases);
+    }
+    let mut rows: Vec<_> = table.into_iter().collect();
+    rows.sort_by_key(|(_, files)| std::cmp::Reverse(files.len()));
+    for (why, files) in rows {
+        println!("  {:4}  {why}: {}", files.len(), files.iter().take(6).copied().collect::<Vec<_>>().join(" "));
+    }
+    if real {
+        assert!(importable * 10 >= rest * 9, "{importable} of {rest}");
+    }
+}
+
+fn show_host(cases: &[corpus::Case]) {
+    for case in cases {
+        let report = imported(&case.text, None).report;
+        if report.set_apart == Some(SetApart::Host) {
+            let refused: Vec<_> = report.refused.iter().map(|entry| format!("{}: {}", entry.field, entry.reason)).collect();
+            println!("{}: {}", case.name, refused.join(" | "));
+        }
+    }
+}
