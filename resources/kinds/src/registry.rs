@@ -81,6 +81,19 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
     ]
 }
 
+/// The CRD of every kind of Hearth's own, as others may install or read them.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    vec![
+        App::crd(),
+        Revision::crd(),
+        Container::crd(),
+        Network::crd(),
+        Volume::crd(),
+        Image::crd(),
+        Route::crd(),
+    ]
+}
+
 fn typed<K: Resource>(
     new: &Value,
     old: Option<&Value>,

@@ -12,4 +12,5 @@ mod layering;
 mod licences;
 mod names;
 mod parity;
+mod schemas;
 mod tidy;
