@@ -178,7 +178,9 @@ fn prove(files: &BTreeMap<String, String>, report: &mut Report) {
     match admit::admit(&package) {
         Ok(admitted) => report.main_service = report.main_service.take().or(admitted.main_service),
         Err(problems) => {
-            let refused = problems.into_iter().map(|problem| Entry::new(problem.field, secret::shown(&problem.message)));
+            let refused = problems
+                .into_iter()
+                .map(|problem| Entry::new(problem.field, secret::shown(&problem.message)));
             report.refused.extend(refused);
         }
     }

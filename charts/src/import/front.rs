@@ -38,7 +38,9 @@ pub(super) fn find(root: &Node, text: &str, report: &mut Report) -> Front {
     let main = |route: &Route| Some(route.port) == port && Some(&route.service) == service.as_ref();
     report.routes.sort_by_key(|route| !main(route));
     match (&service, port) {
-        (None, _) => report.asked.push(Entry::new("mainService", "the file does not tell which service people open")),
+        (None, _) => {
+            report.asked.push(Entry::new("mainService", "the file does not tell which service people open"))
+        }
         (Some(name), None) => {
             let reason = format!("the file does not tell on which port `{name}` answers");
             report.asked.push(Entry::new("mainPort", reason));
@@ -50,10 +52,16 @@ pub(super) fn find(root: &Node, text: &str, report: &mut Report) -> Front {
 
 fn catalogue(root: &Node, running: &[(&String, &Node)], text: &str) -> Front {
     if let Some(casaos) = root.get("x-casaos") {
-        let main = casaos.get("main").and_then(Node::as_text).filter(|main| running.iter().any(|(name, _)| name == main));
+        let main = casaos
+            .get("main")
+            .and_then(Node::as_text)
+            .filter(|main| running.iter().any(|(name, _)| name == main));
         let published = casaos.get("port_map").map(crate::compose::merge::as_printed).unwrap_or_default();
         let node = running.iter().find(|(name, _)| Some(name.as_str()) == main).map(|(_, node)| *node);
+        // On the host's own network the published port is the container's.
+        let on_host = node.is_some_and(|node| text_of(node, "network_mode") == "host");
         let port = node.and_then(|node| published_as(node, &published));
+        let port = port.or_else(|| published.parse().ok().filter(|_| on_host));
         if main.is_some() {
             return Front { service: main.map(str::to_owned), port };
         }
@@ -61,7 +69,8 @@ fn catalogue(root: &Node, running: &[(&String, &Node)], text: &str) -> Front {
     for prefix in ["SERVICE_URL_", "SERVICE_FQDN_"] {
         for (name, node) in running {
             for (variable, _) in node.get("environment").map(write::pairs_of).unwrap_or_default() {
-                let port = variable.strip_prefix(prefix).and_then(|rest| rest.rsplit_once('_')?.1.parse().ok());
+                let port =
+                    variable.strip_prefix(prefix).and_then(|rest| rest.rsplit_once('_')?.1.parse().ok());
                 if port.is_some() {
                     return Front { service: Some((*name).clone()), port };
                 }
@@ -72,7 +81,9 @@ fn catalogue(root: &Node, running: &[(&String, &Node)], text: &str) -> Front {
     let port = comment.filter_map(|line| line.strip_prefix("# port:")?.trim().parse().ok()).next();
     let magic = |node: &Node| {
         let environment = node.get("environment").map(write::pairs_of).unwrap_or_default();
-        environment.iter().any(|(name, _)| name.starts_with("SERVICE_URL_") || name.starts_with("SERVICE_FQDN_"))
+        environment
+            .iter()
+            .any(|(name, _)| name.starts_with("SERVICE_URL_") || name.starts_with("SERVICE_FQDN_"))
     };
     let service = running.iter().find(|(_, node)| magic(node)).map(|(name, _)| (*name).clone());
     Front { service, port }
@@ -121,7 +132,9 @@ fn guess(running: &[(&String, &Node)], app: &str) -> Option<String> {
         return Some((*only).clone());
     }
     let awaited = |name: &str| {
-        running.iter().any(|(_, node)| node.get("depends_on").and_then(Node::as_map).is_some_and(|map| map.contains_key(name)))
+        running.iter().any(|(_, node)| {
+            node.get("depends_on").and_then(Node::as_map).is_some_and(|map| map.contains_key(name))
+        })
     };
     let open: Vec<&(&String, &Node)> =
         ordered.iter().filter(|(_, node)| !ports_of(node).is_empty() && !is_database(node)).collect();
@@ -136,14 +149,31 @@ fn guess(running: &[(&String, &Node)], app: &str) -> Option<String> {
 }
 
 fn is_front(name: &str) -> bool {
-    const FRONTS: [&str; 10] = ["web", "app", "frontend", "front", "server", "ui", "nginx", "proxy", "client", "dashboard"];
-    FRONTS.iter().any(|front| name == *front || name.ends_with(&format!("-{front}")) || name.ends_with(&format!("_{front}")))
+    const FRONTS: [&str; 10] =
+        ["web", "app", "frontend", "front", "server", "ui", "nginx", "proxy", "client", "dashboard"];
+    FRONTS.iter().any(|front| {
+        name == *front || name.ends_with(&format!("-{front}")) || name.ends_with(&format!("_{front}"))
+    })
 }
 
 fn is_database(node: &Node) -> bool {
     const STORES: [&str; 16] = [
-        "postgres", "mysql", "mariadb", "redis", "valkey", "mongo", "memcached", "rabbitmq", "clickhouse", "elasticsearch", "opensearch",
-        "minio", "kafka", "zookeeper", "meilisearch", "qdrant",
+        "postgres",
+        "mysql",
+        "mariadb",
+        "redis",
+        "valkey",
+        "mongo",
+        "memcached",
+        "rabbitmq",
+        "clickhouse",
+        "elasticsearch",
+        "opensearch",
+        "minio",
+        "kafka",
+        "zookeeper",
+        "meilisearch",
+        "qdrant",
     ];
     let image = text_of(node, "image");
     let name = image.rsplit('/').next().unwrap_or_default();

@@ -18,7 +18,9 @@ pub(super) fn leave_out_foreign_keys(root: &mut Node, report: &mut Report) {
     for (name, service) in services.into_iter().flatten() {
         let Some(fields) = service.as_map_mut() else { continue };
         if fields.remove(FOREIGN[0]).is_some() {
-            report.dropped.push(Entry::new(format!("services.{name}.{}", FOREIGN[0]), "it speaks to another tool"));
+            report
+                .dropped
+                .push(Entry::new(format!("services.{name}.{}", FOREIGN[0]), "it speaks to another tool"));
         }
         let Some(Node { value: Value::List(mounts), .. }) = fields.get_mut("volumes") else { continue };
         for (index, mount) in mounts.iter_mut().enumerate() {
@@ -39,7 +41,12 @@ pub(super) fn leave_out_foreign_keys(root: &mut Node, report: &mut Report) {
 }
 
 /// A service of ours for one of the author's; none when it is not run.
-pub(super) fn convert(name: &str, mut node: Node, folders: &mut Folders, report: &mut Report) -> Option<Node> {
+pub(super) fn convert(
+    name: &str,
+    mut node: Node,
+    folders: &mut Folders,
+    report: &mut Report,
+) -> Option<Node> {
     let path = |key: &str| format!("services.{name}.{key}");
     if node.get("profiles").and_then(Node::as_list).is_some_and(|profiles| !profiles.is_empty()) {
         report.dropped.push(Entry::new(path("profiles"), "a service with a profile is not run"));
@@ -98,6 +105,11 @@ impl Stage<'_> {
         self.report.dropped.push(Entry::new(path, why));
     }
 
+    fn change(&mut self, why: impl Into<String>) {
+        let path = self.path();
+        self.report.changed.push(Entry::new(path, why));
+    }
+
     fn refuse(&mut self, why: impl Into<String>) {
         let path = self.path();
         self.report.refused.push(Entry::new(path, why));
@@ -125,14 +137,25 @@ impl Stage<'_> {
                 let path = self.path();
                 self.report.asked.push(Entry::new(path, "enter what the file holds as values of the App"));
             }
-            ("network_mode", "bridge" | "default") | ("ipc", "private" | "shareable") | ("cgroup", "private") => {
+            ("network_mode", "bridge" | "default")
+            | ("ipc", "private" | "shareable")
+            | ("cgroup", "private") => {
                 self.drop("it is so without it");
             }
             ("network_mode", "none") => self.drop("whether an app reaches the internet is set on the App"),
+            ("network_mode", "host") => {
+                self.change("it gets a network of its own; devices of the home are not discovered")
+            }
+            ("ipc", "host") => self.change("it shares memory with nobody; set shm_size if it needs more"),
+            ("privileged", _) => {
+                self.change("it does not become master of the machine");
+                let path = self.path();
+                self.report.asked.push(Entry::new(path, "grant the devices it needs, if it needs any"));
+            }
             ("network_mode" | "pid" | "ipc" | "uts" | "userns_mode" | "cgroup", other) => {
                 self.host(format!("`{other}` joins what is not the app's own"));
             }
-            ("privileged" | "use_api_socket" | "device_cgroup_rules" | "cgroup_parent", _) => {
+            ("use_api_socket" | "device_cgroup_rules" | "cgroup_parent", _) => {
                 self.host("the app wants to manage the host itself");
             }
             ("security_opt", _) => self.drop("every app is confined in the same way"),
@@ -146,7 +169,9 @@ impl Stage<'_> {
                 self.report.set_apart = self.report.set_apart.or(Some(SetApart::Build));
                 self.refuse("there is no image, and images are not built here");
             }
-            ("configs" | "secrets", _) => self.refuse("files made from configs and secrets cannot be carried"),
+            ("configs" | "secrets", _) => {
+                self.refuse("files made from configs and secrets cannot be carried")
+            }
             _ => match SERVICE.find(self.key).map(|field| field.rule) {
                 Some(Rule::Ignored(why)) => self.drop(why),
                 Some(Rule::Refused(why)) => self.refuse(why),
@@ -157,14 +182,33 @@ impl Stage<'_> {
 
     fn sysctls(&mut self, field: &Node) {
         let forwards = write::texts_of(field).iter().any(|text| text.contains("forward"));
-        if forwards { self.host("the app wants to route for other machines") } else { self.drop("it runs without, less tuned") }
+        if forwards {
+            self.host("the app wants to route for other machines")
+        } else {
+            self.drop("it runs without, less tuned")
+        }
     }
 
     /// Capabilities apps have anyway, or run without, are left out; others make it one for the host.
     fn capabilities(&mut self, field: &Node) {
         const HARMLESS: [&str; 17] = [
-            "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "MKNOD",
-            "AUDIT_WRITE", "SETFCAP", "SYS_NICE", "IPC_LOCK", "SYS_RESOURCE", "PERFMON",
+            "CHOWN",
+            "DAC_OVERRIDE",
+            "FOWNER",
+            "FSETID",
+            "KILL",
+            "SETGID",
+            "SETUID",
+            "SETPCAP",
+            "NET_BIND_SERVICE",
+            "SYS_CHROOT",
+            "MKNOD",
+            "AUDIT_WRITE",
+            "SETFCAP",
+            "SYS_NICE",
+            "IPC_LOCK",
+            "SYS_RESOURCE",
+            "PERFMON",
         ];
         let asked = write::texts_of(field);
         let strong = asked.iter().find(|name| !HARMLESS.contains(&name.trim_start_matches("CAP_")));
@@ -184,7 +228,8 @@ impl Stage<'_> {
     }
 
     fn labels(&mut self, field: &Node) {
-        const OTHERS: [&str; 6] = ["traefik.", "caddy", "coolify.", "com.docker.", "hearth.dev/", "com.centurylinklabs."];
+        const OTHERS: [&str; 6] =
+            ["traefik.", "caddy", "coolify.", "com.docker.", "hearth.dev/", "com.centurylinklabs."];
         let pairs = write::pairs_of(field);
         let (dropped, kept): (Vec<_>, Vec<_>) =
             pairs.into_iter().partition(|(name, _)| OTHERS.iter().any(|other| name.starts_with(other)));
@@ -210,10 +255,21 @@ impl Stage<'_> {
             }
             match folders.place(mount, self.service) {
                 Place::Folder(folder) => {
-                    let read_only = if matches!(mount.get("read_only").map(|node| &node.value), Some(Value::Bool(true))) { ":ro" } else { "" };
+                    let read_only = if matches!(
+                        mount.get("read_only").map(|node| &node.value),
+                        Some(Value::Bool(true))
+                    ) {
+                        ":ro"
+                    } else {
+                        ""
+                    };
                     mounts.push(Node::text(format!("./{folder}:{target}{read_only}"), mount.at));
-                    let shown = source.strip_prefix(super::HERE).map_or(source, |rest| rest.trim_start_matches('/'));
-                    self.report.changed.push(Entry::new(path, format!("`{shown}` became the folder `{folder}` of the app's data")));
+                    let shown =
+                        source.strip_prefix(super::HERE).map_or(source, |rest| rest.trim_start_matches('/'));
+                    self.report.changed.push(Entry::new(
+                        path,
+                        format!("`{shown}` became the folder `{folder}` of the app's data"),
+                    ));
                 }
                 Place::Nothing(why) => self.report.dropped.push(Entry::new(path, why)),
                 Place::Host(why) => {
@@ -235,12 +291,16 @@ impl Stage<'_> {
             tcp |= protocol == "tcp";
             if protocol != "tcp" {
                 let path = self.path();
-                self.report.dropped.push(Entry::new(path, format!("{protocol} ports are not reached from outside")));
+                self.report
+                    .dropped
+                    .push(Entry::new(path, format!("{protocol} ports are not reached from outside")));
             }
         }
         if tcp {
             let path = self.path();
-            self.report.changed.push(Entry::new(path, "ports of the host became routes to the app's own address"));
+            self.report
+                .changed
+                .push(Entry::new(path, "ports of the host became routes to the app's own address"));
         }
     }
 
@@ -264,8 +324,9 @@ impl Stage<'_> {
 
     fn networks(&mut self, field: &Node) {
         let networks = field.as_map().into_iter().flatten();
-        let mut aliases: Vec<String> =
-            networks.flat_map(|(_, network)| network.get("aliases").map(write::texts_of).unwrap_or_default()).collect();
+        let mut aliases: Vec<String> = networks
+            .flat_map(|(_, network)| network.get("aliases").map(write::texts_of).unwrap_or_default())
+            .collect();
         aliases.sort();
         aliases.dedup();
         self.drop("every app has one network of its own");
@@ -273,12 +334,14 @@ impl Stage<'_> {
             let at = field.at;
             let list = Node::list(aliases.into_iter().map(|alias| Node::text(alias, at)).collect(), at);
             let default = Node::map(Map::from([("aliases".to_owned(), list)]), at);
-            self.out.insert("networks".to_owned(), Node::map(Map::from([("default".to_owned(), default)]), at));
+            self.out
+                .insert("networks".to_owned(), Node::map(Map::from([("default".to_owned(), default)]), at));
         }
     }
 
     fn deploy(&mut self, field: &Node) {
-        let limits = field.get("resources").and_then(|resources| resources.get("limits")).and_then(Node::as_map);
+        let limits =
+            field.get("resources").and_then(|resources| resources.get("limits")).and_then(Node::as_map);
         let kept: Map = limits
             .into_iter()
             .flatten()
@@ -347,7 +410,10 @@ pub(super) fn forget_missing(services: &mut Map, report: &mut Report) {
         depends.retain(|target, _| {
             let there = names.contains(target);
             if !there {
-                report.dropped.push(Entry::new(format!("services.{name}.depends_on.{target}"), "that service is not run"));
+                report.dropped.push(Entry::new(
+                    format!("services.{name}.depends_on.{target}"),
+                    "that service is not run",
+                ));
             }
             there
         });

@@ -109,8 +109,17 @@ fn known(name: &str, app: &str) -> Option<(ValueKind, String)> {
 
 /// Whether a name says that its value is nobody's business.
 fn is_secret(name: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "PRIVATE_KEY", "ENCRYPTION_KEY", "_SALT", "CREDENTIAL"];
+    const WORDS: [&str; 9] = [
+        "PASSWORD",
+        "PASSWD",
+        "SECRET",
+        "TOKEN",
+        "API_KEY",
+        "PRIVATE_KEY",
+        "ENCRYPTION_KEY",
+        "_SALT",
+        "CREDENTIAL",
+    ];
     let upper = name.to_uppercase();
     WORDS.iter().any(|word| upper.contains(word)) || upper.ends_with("_PASS") || upper.ends_with("_KEY")
 }
@@ -119,9 +128,12 @@ fn visit<'a>(node: &'a Node, keys: &mut Vec<&'a str>, seen: &mut BTreeMap<String
     match &node.value {
         Value::Text(text) => {
             let in_environment = matches!(keys.as_slice(), ["services", _, "environment", ..]);
-            let in_command =
-                matches!(keys.as_slice(), ["services", _, "command" | "entrypoint"] | ["services", _, "healthcheck", "test"]);
-            let as_source = matches!(keys.as_slice(), ["services", _, "volumes"] | ["services", _, "volumes", "source"]);
+            let in_command = matches!(
+                keys.as_slice(),
+                ["services", _, "command" | "entrypoint"] | ["services", _, "healthcheck", "test"]
+            );
+            let as_source =
+                matches!(keys.as_slice(), ["services", _, "volumes"] | ["services", _, "volumes", "source"]);
             for found in template::uses(text) {
                 // The first thing in a mount is its source.
                 let first = text.trim_start_matches(['$', '{']).starts_with(&found.name);

@@ -61,9 +61,22 @@ impl Folders {
 
     fn bind(&mut self, source: &str, target: &str, mount: &Node) -> Place {
         const CLOCK: [&str; 4] = ["/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/etc/TZ"];
-        const SYSTEM: [&str; 11] =
-            ["/proc", "/sys", "/dev", "/run", "/var/run", "/lib", "/usr", "/boot", "/etc", "/var/lib/docker", "/root/.docker"];
-        let under = |folder: &str| source == folder || source.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        const SYSTEM: [&str; 11] = [
+            "/proc",
+            "/sys",
+            "/dev",
+            "/run",
+            "/var/run",
+            "/lib",
+            "/usr",
+            "/boot",
+            "/etc",
+            "/var/lib/docker",
+            "/root/.docker",
+        ];
+        let under = |folder: &str| {
+            source == folder || source.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        };
         if CLOCK.iter().any(|clock| under(clock)) {
             return Place::Nothing("the time zone is a value of the App");
         }
@@ -75,7 +88,9 @@ impl Folders {
         }
         if is_file(target) && !is_folder_made(mount) {
             let file = source.strip_prefix(HERE).unwrap_or(source).trim_start_matches('/');
-            return Place::Refused(format!("the file `{file}` stands beside the author's file and is not part of it"));
+            return Place::Refused(format!(
+                "the file `{file}` stands beside the author's file and is not part of it"
+            ));
         }
         Place::Folder(self.give(source, &suggestion(source)))
     }
@@ -128,12 +143,43 @@ fn sanitised(text: &str) -> String {
 /// Whether a target looks like a file: it has an ending that files of settings have.
 fn is_file(target: &str) -> bool {
     const ENDINGS: [&str; 34] = [
-        "conf", "cfg", "cnf", "ini", "toml", "yml", "yaml", "json", "json5", "xml", "env", "properties", "sh", "py", "js", "php",
-        "sql", "txt", "html", "css", "pem", "crt", "key", "template", "tmpl", "lua", "hcl", "acl", "rules", "cron", "log", "db",
-        "Caddyfile", "sqlite",
+        "conf",
+        "cfg",
+        "cnf",
+        "ini",
+        "toml",
+        "yml",
+        "yaml",
+        "json",
+        "json5",
+        "xml",
+        "env",
+        "properties",
+        "sh",
+        "py",
+        "js",
+        "php",
+        "sql",
+        "txt",
+        "html",
+        "css",
+        "pem",
+        "crt",
+        "key",
+        "template",
+        "tmpl",
+        "lua",
+        "hcl",
+        "acl",
+        "rules",
+        "cron",
+        "log",
+        "db",
+        "Caddyfile",
+        "sqlite",
     ];
     let name = last(target);
-    let ending = name.rsplit_once('.').map(|(front, ending)| (front, ending));
+    let ending = name.rsplit_once('.');
     match ending {
         Some((front, ending)) => !front.is_empty() && ENDINGS.contains(&ending),
         None => matches!(name, "Caddyfile" | "crontab" | "passwd" | "group" | "Dockerfile"),

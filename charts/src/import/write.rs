@@ -9,7 +9,9 @@ use crate::node::{Map, Node, Value};
 pub(super) fn texts_of(node: &Node) -> Vec<String> {
     match &node.value {
         Value::List(items) => items.iter().map(as_printed).collect(),
-        Value::Map(entries) => entries.iter().map(|(key, value)| format!("{key}={}", as_printed(value))).collect(),
+        Value::Map(entries) => {
+            entries.iter().map(|(key, value)| format!("{key}={}", as_printed(value))).collect()
+        }
         Value::Text(text) => vec![text.clone()],
         _ => Vec::new(),
     }
@@ -93,7 +95,10 @@ fn escaped(text: &str) -> String {
 fn word(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
-        && !matches!(text.to_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n");
+        && !matches!(
+            text.to_lowercase().as_str(),
+            "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
+        );
     if plain { text.to_owned() } else { quoted(text) }
 }
 
@@ -104,7 +109,10 @@ fn quoted(text: &str) -> String {
 
 /// The App's manifest, with a placeholder for what only a person knows.
 pub(super) fn manifest(report: &Report) -> String {
-    let mut out = format!("apiVersion: hearth.dev/v1\nkind: App\nmetadata: {{ name: {} }}\nspec:\n", word(&report.name));
+    let mut out = format!(
+        "apiVersion: hearth.dev/v1\nkind: App\nmetadata: {{ name: {} }}\nspec:\n",
+        word(&report.name)
+    );
     out.push_str(&format!("  package: {{ path: . }}\n  preferredSlugs: [{}]\n", word(&report.name)));
     if let Some(service) = &report.main_service {
         out.push_str(&format!("  mainService: {}\n", word(service)));
@@ -130,7 +138,9 @@ pub(super) fn manifest(report: &Report) -> String {
                     word(&key)
                 )
             }
-            ValueKind::Plain | ValueKind::Asked => format!("    - {{ name: {name}, value: {} }}\n", quoted(&value.default)),
+            ValueKind::Plain | ValueKind::Asked => {
+                format!("    - {{ name: {name}, value: {} }}\n", quoted(&value.default))
+            }
         });
     }
     out

@@ -22,7 +22,11 @@ fn kind(reason: &str) -> String {
         out.push_str(if index % 2 == 0 { part } else { "..." });
     }
     let shorter = out.rsplit("compose.yml:").next().unwrap_or(&out);
-    shorter.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == ' ').chars().take(90).collect()
+    shorter
+        .trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == ' ')
+        .chars()
+        .take(90)
+        .collect()
 }
 
 #[test]
@@ -59,7 +63,10 @@ fn nine_of_ten_published_files_become_packages() {
         }
     }
     let rest = cases.len() - apart;
-    println!("importable: {importable} of {rest} ({apart} of {} set apart, {asked} ask something)", cases.len());
+    println!(
+        "importable: {importable} of {rest} ({apart} of {} set apart, {asked} ask something)",
+        cases.len()
+    );
     for (catalogue, (all, good, apart)) in by_catalogue {
         println!("  {catalogue}: {good} of {} ({apart} of {all} set apart)", all - apart);
     }
@@ -69,18 +76,87 @@ fn nine_of_ten_published_files_become_packages() {
     let mut rows: Vec<_> = table.into_iter().collect();
     rows.sort_by_key(|(_, files)| std::cmp::Reverse(files.len()));
     for (why, files) in rows {
-        println!("  {:4}  {why}: {}", files.len(), files.iter().take(6).copied().collect::<Vec<_>>().join(" "));
+        println!(
+            "  {:4}  {why}: {}",
+            files.len(),
+            files.iter().take(6).copied().collect::<Vec<_>>().join(" ")
+        );
     }
     if real {
         assert!(importable * 10 >= rest * 9, "{importable} of {rest}");
     }
 }
 
+#[test]
+fn a_coolify_file_gets_its_front_its_values_and_its_folders() {
+    let text = r#"
+# port: 8000
+services:
+  web:
+    image: example/web:1
+    environment:
+      - SERVICE_URL_WEB_8000
+      - DATABASE_URL=postgres://${SERVICE_USER_POSTGRES}:${SERVICE_PASSWORD_POSTGRES}@db/${POSTGRES_DB:-web}
+      - ADMIN_EMAIL=${ADMIN_EMAIL}
+      - PRICE=5$$
+    volumes: ["web-data:/data", "/etc/localtime:/etc/localtime:ro"]
+    exclude_from_hc: true
+  db:
+    image: postgres:17
+    command: postgres -c "password=${SERVICE_PASSWORD_POSTGRES}"
+    container_name: db
+    restart: always
+    volumes: ["pg:/var/lib/postgresql/data"]
+"#;
+    let outcome = imported(text, Some("shop"));
+    let report = &outcome.report;
+    assert_eq!((report.main_service.as_deref(), report.main_port), (Some("web"), Some(8000)));
+    let values: Vec<_> = report.values.iter().map(|value| (value.name.as_str(), value.kind)).collect();
+    let wanted = [
+        ("ADMIN_EMAIL", ValueKind::Asked),
+        ("SERVICE_PASSWORD_POSTGRES", ValueKind::Secret),
+        ("SERVICE_URL_WEB_8000", ValueKind::Asked),
+        ("SERVICE_USER_POSTGRES", ValueKind::Plain),
+    ];
+    assert_eq!(values, wanted);
+    let file = ours(&outcome);
+    for line in [
+        r#"DATABASE_URL: "postgres://${SERVICE_USER_POSTGRES}:${SERVICE_PASSWORD_POSTGRES}@db/web""#,
+        r#"PRICE: "5$$""#,
+        r#"- "./web-data:/data""#,
+        r#"- "exec postgres -c password=\"$${SERVICE_PASSWORD_POSTGRES}\"""#,
+    ] {
+        assert!(file.contains(line), "{line} is not in\n{file}");
+    }
+    assert_eq!(outcome.files.as_ref().unwrap()["author/compose.yml"], text);
+    assert!(report.dropped.iter().any(|entry| entry.field == "services.db.container_name"), "{report:#?}");
+}
+
+#[test]
+fn what_cannot_be_carried_is_refused_by_field_and_nothing_is_written() {
+    let text = r#"services: {a: {image: a, volumes: ["/var/run/docker.sock:/x", "./nginx.conf:/etc/nginx/nginx.conf"]}}"#;
+    let outcome = imported(text, None);
+    assert!(outcome.files.is_none());
+    let fields: Vec<_> = outcome.report.refused.iter().map(|entry| entry.field.as_str()).collect();
+    assert_eq!(fields, ["services.a.volumes[0]", "services.a.volumes[1]"]);
+}
+
+#[test]
+fn a_secret_in_a_health_check_is_read_from_the_environment() {
+    let text =
+        r#"services: {a: {image: a, healthcheck: {test: [CMD, redis-cli, -a, "${REDIS_PASSWORD}", ping]}}}"#;
+    let outcome = imported(text, None);
+    let file = ours(&outcome);
+    assert!(file.contains(r#"- "redis-cli -a \"$${REDIS_PASSWORD}\" ping""#), "{file}");
+    assert!(file.contains(r#"REDIS_PASSWORD: "${REDIS_PASSWORD}""#), "{file}");
+}
+
 fn show_host(cases: &[corpus::Case]) {
     for case in cases {
         let report = imported(&case.text, None).report;
         if report.set_apart == Some(SetApart::Host) {
-            let refused: Vec<_> = report.refused.iter().map(|entry| format!("{}: {}", entry.field, entry.reason)).collect();
+            let refused: Vec<_> =
+                report.refused.iter().map(|entry| format!("{}: {}", entry.field, entry.reason)).collect();
             println!("{}: {}", case.name, refused.join(" | "));
         }
     }

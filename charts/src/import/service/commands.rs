@@ -14,7 +14,9 @@ use crate::node::{Map, Node, Value};
 pub(super) fn read_secrets_from_environment(name: &str, service: &mut Node, report: &mut Report) {
     let mut needed: Vec<String> = Vec::new();
     let Some(fields) = service.as_map_mut() else { return };
-    if let Some(test) = fields.get_mut("healthcheck").and_then(Node::as_map_mut).and_then(|health| health.get_mut("test")) {
+    if let Some(test) =
+        fields.get_mut("healthcheck").and_then(Node::as_map_mut).and_then(|health| health.get_mut("test"))
+    {
         rewrite(test, true, &mut needed);
     }
     for key in ["command", "entrypoint"] {
@@ -61,9 +63,11 @@ fn rewrite(command: &mut Node, test: bool, needed: &mut Vec<String>) {
     }
     let text = |text: String| Node::text(text, at);
     command.value = match (test, words.as_slice()) {
-        (true, [kind, line]) if kind == "CMD-SHELL" => Value::List(vec![text(kind.clone()), text(script(line, needed))]),
+        (true, [kind, line]) if kind == "CMD-SHELL" => {
+            Value::List(vec![text(kind.clone()), text(script(line, needed))])
+        }
         (true, [_, words @ ..]) => Value::List(vec![text("CMD-SHELL".to_owned()), text(line(words, needed))]),
-        (false, [shell, flag, line]) if flag.starts_with('-') && flag.ends_with('c') => {
+        (false, [shell, flag, line]) if is_shell(shell) && flag.starts_with('-') && flag.ends_with('c') => {
             Value::List(vec![text(shell.clone()), text(flag.clone()), text(script(line, needed))])
         }
         (_, words) => {
@@ -100,6 +104,10 @@ fn line(words: &[String], needed: &mut Vec<String>) -> String {
         if word.is_empty() { "''".to_owned() } else { word }
     });
     quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn is_shell(program: &str) -> bool {
+    matches!(program.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash" | "zsh"))
 }
 
 fn is_plain(text: &str) -> bool {
