@@ -62,12 +62,18 @@ pub(super) enum Effect {
 /// Anything wrong with the files, on the spot or by the server's rules; a conflict; no server.
 pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
     let manifests = Manifests::read(&args.file, client.namespace(), true)?;
-    rehearse(&manifests, client).await?;
+    let tried = rehearse(&manifests, client).await?;
+    if args.dry_run {
+        let reports =
+            manifests.items.iter().zip(tried).map(|(manifest, effect)| report(manifest, effect, true));
+        reports.for_each(|line| out.line(&line));
+        return Ok(Exit::Done);
+    }
     let mut applied = Vec::new();
     for manifest in &manifests.items {
-        match put(manifest, client, args.dry_run).await {
+        match put(manifest, client).await {
             Ok((effect, object)) => {
-                out.line(&report(manifest, effect, args.dry_run));
+                out.line(&report(manifest, effect, false));
                 warn(&object, out);
                 applied.push(manifest.target.clone());
             }
@@ -80,8 +86,8 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
             }
         }
     }
-    applied.retain(|target| target.kind.has_status);
-    if args.wait && !args.dry_run {
+    applied.retain(Target::is_made_true);
+    if args.wait {
         return wait::for_all(
             client,
             out,
@@ -95,27 +101,37 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
 }
 
 /// Tries every object on the server without keeping it, so that nothing is applied of a set with a bad one.
-async fn rehearse(manifests: &Manifests, client: &Client) -> Result<(), Failure> {
-    let mut problems = Vec::new();
+async fn rehearse(manifests: &Manifests, client: &Client) -> Result<Vec<Effect>, Failure> {
+    let (mut effects, mut problems) = (Vec::new(), Vec::new());
     for manifest in &manifests.items {
-        match attempt(manifest, client, true).await {
-            Ok(_) => {}
+        let before = client.find(&manifest.target).await?;
+        if before.as_ref().is_some_and(|object| !object["metadata"]["deletionTimestamp"].is_null()) {
+            let target = &manifest.target;
+            let next = format!("wait with `hearth wait {target} --for=deleted`, then apply again");
+            return Err(Failure::new(Exit::Conflict, format!("{target} is being removed")).next(next));
+        }
+        match write(manifest, before, client, true).await {
+            Ok((effect, _)) => effects.push(effect),
             // Its namespace is made by this very set, a moment before it.
-            Err(Trouble::Refused(_)) if manifests.makes_namespace_of(manifest) => {}
+            Err(Trouble::Refused(_)) if manifests.makes_namespace_of(manifest) => {
+                effects.push(Effect::Created)
+            }
             Err(Trouble::Refused(refusal)) if !refusal.problems.is_empty() => {
                 problems.extend(refusal.problems.into_iter().map(|problem| manifest.locate(problem)));
             }
             Err(Trouble::Refused(refusal)) if refusal.code == 400 || refusal.code == 422 => {
                 problems.push(manifest.locate(Problem::new("metadata.name", refusal.message)));
             }
+            // Its status changed between reading and trying; the write itself is tried again when that happens.
+            Err(Trouble::Refused(refusal)) if refusal.code == 409 => effects.push(Effect::Changed),
             Err(trouble) => return Err(trouble.into()),
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(manifests.rejected(problems, "nothing was changed")) }
+    if problems.is_empty() { Ok(effects) } else { Err(manifests.rejected(problems, "nothing was changed")) }
 }
 
 /// Writes one object, trying again where only something else than its spec has changed in between.
-async fn put(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Effect, Value), Failure> {
+async fn put(manifest: &Manifest, client: &Client) -> Result<(Effect, Value), Failure> {
     let mut generation = None;
     for _ in 0..TRIES {
         let before = client.find(&manifest.target).await?;
@@ -123,18 +139,13 @@ async fn put(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Eff
         if *generation.get_or_insert_with(|| now.clone()) != now {
             break;
         }
-        match write(manifest, before, client, dry_run).await {
+        match write(manifest, before, client, false).await {
             Err(Trouble::Refused(Refusal { code: 409, .. })) => {}
             written => return Ok(written?),
         }
     }
     let message = format!("{} was changed by somebody else at the same moment", manifest.target);
     Err(Failure::new(Exit::Conflict, message).next("look at it with `hearth diff -f`, then apply again"))
-}
-
-async fn attempt(manifest: &Manifest, client: &Client, dry_run: bool) -> Result<(Effect, Value), Trouble> {
-    let before = client.find(&manifest.target).await?;
-    write(manifest, before, client, dry_run).await
 }
 
 async fn write(

@@ -256,6 +256,10 @@ impl Trouble {
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         match trouble {
+            Trouble::Unreachable { address, why } if why.contains("certificate") => {
+                Self::new(Exit::Unreachable, format!("the server at {address} cannot be trusted: {why}"))
+                    .next("the kubeconfig file is of another server; take the admin.kubeconfig of this one")
+            }
             Trouble::Unreachable { address, why } => {
                 Self::new(Exit::Unreachable, format!("no server answers at {address}: {why}"))
                     .next("start it with `hearth serve`, or name another one with --kubeconfig FILE")

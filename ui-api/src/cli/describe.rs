@@ -58,7 +58,7 @@ pub(super) fn answer(target: &Target, object: &Value, out: &Output) -> String {
         _ => String::new(),
     };
     match (status.is_null(), current_verdict(object)) {
-        (true, _) if !target.kind.has_status || target.kind.finalizers.is_empty() => {
+        (true, _) if !target.is_made_true() => {
             format!("{name} is declared")
         }
         (true, _) => format!("{name} is declared and has not been looked at yet"),
@@ -133,7 +133,7 @@ fn conditions(object: &Value, now: Timestamp, out: &Output) -> Vec<String> {
             text("message"),
         ]);
     }
-    if table.is_empty() { Vec::new() } else { table.lines(out) }
+    if table.is_empty() { Vec::new() } else { table.inner_lines(out) }
 }
 
 /// What is seen and is not as wanted, field by field.
@@ -148,7 +148,7 @@ pub(super) fn differences(object: &Value, now: Timestamp, out: &Output) -> Vec<S
             times.map(|(field, shown)| if difference[field].is_null() { String::new() } else { shown });
         table.push(vec![text("field"), value("wanted"), value("seen"), text("state"), since, retry]);
     }
-    if table.is_empty() { Vec::new() } else { table.lines(out) }
+    if table.is_empty() { Vec::new() } else { table.inner_lines(out) }
 }
 
 fn one_line(text: &str) -> String {

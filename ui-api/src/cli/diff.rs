@@ -94,7 +94,7 @@ fn listed(target: &Target, exists: Option<bool>, differences: &[Value]) -> Value
 /// What is seen of an object and its parts against what is wanted.
 async fn now(target: &Target, language: Option<Language>, client: &Client, out: &Output) -> Outcome {
     let object = client.one(target).await?;
-    if !target.kind.has_status {
+    if !target.is_made_true() {
         return Err(Failure::usage(format!(
             "{target} is only kept, not made true; nothing of it is compared"
         )));
@@ -102,9 +102,7 @@ async fn now(target: &Target, language: Option<Language>, client: &Client, out: 
     let family = gather(client, object).await?;
     let (mut items, mut exit) = (Vec::new(), Exit::Done);
     for member in family.members() {
-        let Some(own) =
-            Target::of(member).filter(|own| own.kind.has_status && !own.kind.finalizers.is_empty())
-        else {
+        let Some(own) = Target::of(member).filter(Target::is_made_true) else {
             continue;
         };
         let listing = member["status"]["differences"].as_array().map(Vec::as_slice).unwrap_or_default();

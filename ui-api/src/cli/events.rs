@@ -158,5 +158,5 @@ pub(super) async fn lately(
         items.filter(|event| members.iter().any(|member| is_about(event, member))).collect();
     events.sort_by_key(|event| last_of(event));
     let newest = &events[events.len().saturating_sub(most)..];
-    Ok(if newest.is_empty() { Vec::new() } else { table(newest, false).lines(out) })
+    Ok(if newest.is_empty() { Vec::new() } else { table(newest, false).inner_lines(out) })
 }

@@ -87,11 +87,13 @@ fn described(schema: &Value) -> Vec<String> {
         let allowed: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
         lines.push(format!("One of {}", allowed.join(", ")));
     }
-    match (&schema["minimum"], &schema["maximum"]) {
-        (Value::Null, Value::Null) => {}
-        (least, Value::Null) => lines.push(format!("At least {least}")),
-        (Value::Null, most) => lines.push(format!("At most {most}")),
-        (least, most) => lines.push(format!("From {least} to {most}")),
+    // Schemas carry bounds as numbers with a fraction; those of whole numbers have none.
+    let bound = |name: &str| schema[name].as_f64().map(|bound| bound.to_string());
+    match (bound("minimum"), bound("maximum")) {
+        (None, None) => {}
+        (Some(least), None) => lines.push(format!("At least {least}")),
+        (None, Some(most)) => lines.push(format!("At most {most}")),
+        (Some(least), Some(most)) => lines.push(format!("From {least} to {most}")),
     }
     if !schema["default"].is_null() {
         lines.push(format!("Default: {}", schema["default"]));

@@ -1,16 +1,19 @@
 //! `hearth get`: objects as the server lists them, in a table or in a form for programs.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hearth_meta::{Scope, Timestamp};
-use serde_json::{Value, json};
 
-use super::client::{Client, JSON, TABLE, Trouble};
+use super::client::{Client, TABLE};
 use super::exit::{Exit, Failure, Outcome};
-use super::jsonpath::Template;
-use super::output::{Output, Tone, paint};
+use super::output::Output;
 use super::resource::{Asked, Target, collection, encode, parse_asked};
 use super::table::{Columns, Table};
-use super::yaml;
+
+mod form;
+mod watch;
+
+pub(super) use form::Language;
+use form::{Form, list_of, named};
 
 /// List objects, problems first.
 #[derive(Debug, Args)]
@@ -36,43 +39,15 @@ pub(super) struct Get {
     /// Also the fields that say who set which field.
     #[arg(long)]
     show_managed_fields: bool,
+    /// Show the values of secrets; without it only their names are shown.
+    #[arg(long)]
+    reveal: bool,
 }
 
-/// In which form objects are shown.
-#[derive(Clone, Debug)]
-pub(super) enum Form {
-    /// A table; `true` with every column.
-    Table(bool),
-    /// Documents for people and programs.
-    Text(Language),
-    /// One `kind/name` a line.
-    Name,
-    /// Parts of it.
-    Path(Template),
-}
-
-/// In which language whole objects are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Language {
-    /// YAML.
-    Yaml,
-    /// JSON.
-    Json,
-}
-
-impl Form {
-    fn parse(text: &str) -> Result<Self, String> {
-        if let Some(template) = text.strip_prefix("jsonpath=") {
-            return Template::parse(template).map(Self::Path);
-        }
-        match text {
-            "table" => Ok(Self::Table(false)),
-            "wide" => Ok(Self::Table(true)),
-            "yaml" => Ok(Self::Text(Language::Yaml)),
-            "json" => Ok(Self::Text(Language::Json)),
-            "name" => Ok(Self::Name),
-            _ => Err("write table, wide, yaml, json, name or jsonpath=TEMPLATE".into()),
-        }
+impl Get {
+    /// What is shown of an object or a list, as these options ask.
+    fn cleaned(&self, shown: serde_json::Value) -> serde_json::Value {
+        form::cleaned(shown, self.show_managed_fields, self.reveal)
     }
 }
 
@@ -83,7 +58,7 @@ impl Form {
 pub(super) async fn run(args: Get, client: &Client, out: &Output) -> Outcome {
     let asked = parse_asked(&args.what, client.namespace())?;
     if args.watch {
-        return watch(&args, asked, client, out).await;
+        return watch::watch(&args, asked, client, out).await;
     }
     match (&args.output, asked) {
         (Form::Table(wide), Asked::Kinds(kinds)) => {
@@ -200,151 +175,6 @@ async fn documents(form: &Form, args: &Get, asked: Asked, client: &Client, out: 
             list_of(items)
         }
     };
-    let shown = if args.show_managed_fields { shown } else { without_managed_fields(shown) };
-    show(form, &shown, out);
+    form::show(form, &args.cleaned(shown), out);
     Ok(Exit::Done)
-}
-
-fn list_of(items: Vec<Value>) -> Value {
-    json!({ "apiVersion": "v1", "kind": "List", "metadata": {}, "items": items })
-}
-
-/// Items of a list need not say their kind; on their own they must.
-fn named(item: &Value, kind: &hearth_meta::KindInfo) -> Value {
-    let mut named = json!({ "apiVersion": kind.api_version(), "kind": kind.kind });
-    for (field, value) in item.as_object().into_iter().flatten() {
-        named[field] = value.clone();
-    }
-    named
-}
-
-fn without_managed_fields(mut shown: Value) -> Value {
-    let strip = |object: &mut Value| {
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
-    };
-    strip(&mut shown);
-    shown.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten().for_each(strip);
-    shown
-}
-
-fn show(form: &Form, shown: &Value, out: &Output) {
-    match form {
-        Form::Table(_) | Form::Name => {
-            let one = std::slice::from_ref(shown);
-            let items = shown["items"].as_array().map_or(one, Vec::as_slice);
-            items.iter().filter_map(Target::of).for_each(|target| out.line(&target.to_string()));
-        }
-        Form::Text(Language::Yaml) => out.data(&yaml::written(shown)),
-        Form::Text(Language::Json) => out.line(&format!("{shown:#}")),
-        Form::Path(template) => out.line(&template.fill(shown)),
-    }
-}
-
-/// Shows every change. On a terminal the table is drawn anew; elsewhere each change is a line.
-async fn watch(args: &Get, asked: Asked, client: &Client, out: &Output) -> Outcome {
-    let (kind, path) = match asked {
-        Asked::Kinds(kinds) if kinds.len() == 1 => (kinds[0].clone(), list_path(args, client, &kinds[0])),
-        Asked::Objects(targets) if targets.len() == 1 => (targets[0].kind.clone(), targets[0].alone()),
-        _ => return Err(Failure::usage("one kind or one object can be watched at a time")),
-    };
-    let is_table = matches!(args.output, Form::Table(_));
-    let columns = columns(
-        matches!(args.output, Form::Table(true)),
-        args.all_namespaces && kind.scope == Scope::Namespaced,
-        None,
-    );
-    let accept = if is_table { TABLE } else { JSON };
-    let mut screen = Screen { out, table: Table::default(), columns, drawn: 0 };
-    let mut from = String::new();
-    loop {
-        if from.is_empty() {
-            let listing = client.read(&path, accept).await?;
-            from = listing["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-            if is_table {
-                screen.start(&listing);
-            } else {
-                listing["items"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .for_each(|item| show(&args.output, &without_managed_fields(named(item, &kind)), out));
-            }
-        }
-        let joint = if path.contains('?') { '&' } else { '?' };
-        let watched = format!("{path}{joint}watch=true&allowWatchBookmarks=true&resourceVersion={from}");
-        let mut events = match client.lines(&watched, accept).await {
-            Ok(events) => events,
-            Err(Trouble::Refused(refusal)) if refusal.code == 410 => {
-                from.clear();
-                continue;
-            }
-            Err(trouble) => return Err(trouble.into()),
-        };
-        while let Some(event) = events.next_event().await? {
-            let object = &event["object"];
-            if event["type"] == "ERROR" {
-                from.clear();
-                break;
-            }
-            if let Some(version) = version_of(object) {
-                from = version;
-            }
-            match event["type"].as_str() {
-                Some("BOOKMARK") => {}
-                _ if !is_table => show(&args.output, &without_managed_fields(object.clone()), out),
-                word => screen.change(object, word == Some("DELETED")),
-            }
-            if out.is_closed() {
-                return Ok(Exit::Done);
-            }
-        }
-    }
-}
-
-/// How far a watch has come with this event.
-fn version_of(object: &Value) -> Option<String> {
-    let own = object["metadata"]["resourceVersion"].as_str();
-    let of_row = || object["rows"][0]["object"]["metadata"]["resourceVersion"].as_str();
-    own.filter(|version| !version.is_empty()).or_else(of_row).map(str::to_owned)
-}
-
-struct Screen<'a> {
-    out: &'a Output,
-    table: Table,
-    columns: Columns,
-    drawn: usize,
-}
-
-impl Screen<'_> {
-    fn start(&mut self, listing: &Value) {
-        self.table = Table::default();
-        self.table.take(listing, &self.columns, Timestamp::now());
-        self.table.sort();
-        if self.out.is_live() {
-            self.draw();
-        } else {
-            self.table.lines(self.out).iter().for_each(|line| self.out.line(line));
-        }
-    }
-
-    fn change(&mut self, served: &Value, gone: bool) {
-        let key = served["rows"][0]["object"]["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        self.table.take(served, &self.columns, Timestamp::now());
-        let line = self.table.line_of(&key, self.out);
-        if gone {
-            self.table.drop_rows(served);
-        }
-        if self.out.is_live() {
-            self.table.sort();
-            self.draw();
-        } else if let Some(line) = line {
-            self.out.line(&if gone { format!("{line}  {}", paint(Tone::Faint, "(deleted)")) } else { line });
-        }
-    }
-
-    fn draw(&mut self) {
-        self.drawn = self.out.draw(self.drawn, &self.table.lines(self.out));
-    }
 }

@@ -86,6 +86,12 @@ impl Target {
         Some(Self::new(kind, reference.namespace.as_deref().unwrap_or_default(), &reference.name))
     }
 
+    /// Whether a controller makes it true, so that its status will tell how it stands. Kinds without one are
+    /// only kept.
+    pub(super) fn is_made_true(&self) -> bool {
+        self.kind.has_status && !self.kind.finalizers.is_empty()
+    }
+
     /// Its path on the server.
     pub(super) fn path(&self) -> String {
         format!("{}/{}", collection(&self.kind, self.namespace.as_deref()), encode(&self.name))

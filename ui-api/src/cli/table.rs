@@ -88,7 +88,16 @@ impl Table {
 
     /// The lines of the table, headings included.
     pub(super) fn lines(&self, out: &Output) -> Vec<String> {
-        let widths = self.widths(out.width());
+        self.fitted(out, out.width())
+    }
+
+    /// The lines of the table, for a place where each will be moved in by two columns.
+    pub(super) fn inner_lines(&self, out: &Output) -> Vec<String> {
+        self.fitted(out, out.width().map(|width| width.saturating_sub(2)))
+    }
+
+    fn fitted(&self, out: &Output, width: Option<usize>) -> Vec<String> {
+        let widths = self.widths(width);
         let heading = lay(&self.headings, &widths, out);
         std::iter::once(paint(Tone::Faint, &heading))
             .chain(self.rows.iter().map(|row| lay(&row.cells_for(out), &widths, out)))

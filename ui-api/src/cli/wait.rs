@@ -230,6 +230,10 @@ fn worse(a: Exit, b: Exit) -> Exit {
 pub(super) async fn run(args: Wait, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
     if args.goal != Goal::Deleted {
+        if !target.is_made_true() {
+            let message = format!("{target} is only kept, so it never becomes more than it is");
+            return Err(Failure::usage(message).next("only --for=deleted can be waited for"));
+        }
         client.one(&target).await?;
     }
     for_all(client, out, &[target], &args.goal, args.timeout).await

@@ -48,12 +48,15 @@ pub(super) async fn run(args: Why, client: &Client, out: &Output) -> Outcome {
     let object = client.one(&target).await?;
     let steps = walk(&target, object, client).await?;
     let is_ready = |step: &Step| verdict_of(step) == Some(Verdict::Ready);
-    let deepest = steps.iter().max_by_key(|step| (!is_ready(step), step.depth, step.object.is_none()));
+    let deepest = steps.iter().max_by_key(|step| (!is_ready(step), step.depth, gravity(step)));
     let root = deepest.unwrap_or(&steps[0]);
+    // What is well is not on the way to the root, unless it is all that was waited for.
+    let way: Vec<&Step> =
+        steps.iter().filter(|step| step.depth == 0 || !is_ready(step) || std::ptr::eq(*step, root)).collect();
     out.line(&sentence(&steps[0], root, out));
-    if steps.len() > 1 {
+    if way.len() > 1 {
         out.line("");
-        chain(&steps, root, out).iter().for_each(|line| out.line(&format!("  {line}")));
+        chain(&way, root, out).iter().for_each(|line| out.line(&format!("  {line}")));
     }
     details(root, client, out).await?;
     Ok(Exit::Done)
@@ -97,6 +100,16 @@ fn verdict_of(step: &Step) -> Option<Verdict> {
     step.object.as_ref().and_then(current_verdict)
 }
 
+/// Of several causes at one depth, which one a person should look at first.
+fn gravity(step: &Step) -> u8 {
+    match (&step.object, verdict_of(step)) {
+        (None, _) => 3,
+        (Some(_), Some(Verdict::Failed | Verdict::NeedsYou)) => 2,
+        (Some(_), Some(Verdict::Degraded)) => 1,
+        _ => 0,
+    }
+}
+
 fn message_of(step: &Step) -> String {
     match &step.object {
         None => "does not exist".into(),
@@ -124,19 +137,35 @@ fn sentence(asked: &Step, root: &Step, out: &Output) -> String {
 }
 
 /// The way to the root as a tree.
-fn chain(steps: &[Step], root: &Step, out: &Output) -> Vec<String> {
-    let rows: Vec<(String, String)> = steps.iter().map(|step| row(step, root, out)).collect();
+fn chain(steps: &[&Step], root: &Step, out: &Output) -> Vec<String> {
+    let rows: Vec<(String, String)> = steps
+        .iter()
+        .enumerate()
+        .map(|(number, step)| row(step, &lead(steps, number, out), root, out))
+        .collect();
     let widest = rows.iter().map(|(name, _)| width_of(name)).max().unwrap_or(0);
-    rows.into_iter()
-        .map(|(name, rest)| format!("{name}{}  {rest}", " ".repeat(widest - width_of(&name))))
-        .collect()
+    let lay =
+        |(name, rest): (String, String)| format!("{name}{}  {rest}", " ".repeat(widest - width_of(&name)));
+    rows.into_iter().map(lay).collect()
 }
 
-fn row(step: &Step, root: &Step, out: &Output) -> (String, String) {
-    let lead = match step.depth {
-        0 => String::new(),
-        depth => format!("{}{}", "   ".repeat(depth - 1), out.sign("└─ ")),
+/// The branches before a step: a trunk for every level that goes on below it.
+fn lead(steps: &[&Step], number: usize, out: &Output) -> String {
+    let goes_on = |depth: usize| {
+        let below = steps[number + 1..].iter().take_while(|later| later.depth >= depth);
+        below.into_iter().any(|later| later.depth == depth)
     };
+    let depth = steps[number].depth;
+    let trunks = (1..depth).map(|level| if goes_on(level) { out.sign("│  ") } else { "   " });
+    let branch = match depth {
+        0 => "",
+        _ if goes_on(depth) => out.sign("├─ "),
+        _ => out.sign("└─ "),
+    };
+    trunks.chain(std::iter::once(branch)).collect()
+}
+
+fn row(step: &Step, lead: &str, root: &Step, out: &Output) -> (String, String) {
     let verdict = match (&step.object, verdict_of(step)) {
         (None, _) => paint(Tone::Bad, "missing"),
         (Some(_), Some(verdict)) => out.verdict(verdict.as_str()),
@@ -146,7 +175,7 @@ fn row(step: &Step, root: &Step, out: &Output) -> (String, String) {
     let mark =
         if std::ptr::eq(step, root) { format!("   {} root cause", out.sign("←")) } else { String::new() };
     let said = if message.is_empty() { verdict } else { format!("{verdict}  {message}") };
-    (format!("{}{}", paint(Tone::Faint, &lead), step.target), format!("{said}{mark}"))
+    (format!("{}{}", paint(Tone::Faint, lead), step.target), format!("{said}{mark}"))
 }
 
 /// What differs at the root, what happened there, and what a person can do.
@@ -168,9 +197,10 @@ async fn details(root: &Step, client: &Client, out: &Output) -> Result<(), Troub
         happened.iter().for_each(|line| out.line(&format!("  {line}")));
     }
     let reason: Option<Reason> = serde_json::from_value(object["status"]["reason"].clone()).ok();
-    let fix = reason.map(Reason::fix).unwrap_or_default();
-    if !fix.is_empty() {
-        out.line(&format!("\nYou can: {fix}"));
+    match reason.map(Reason::fix).unwrap_or_default() {
+        "" => {}
+        _ if reason == Some(Reason::Paused) => out.line(&format!("\nYou can: hearth resume {}", root.target)),
+        fix => out.line(&format!("\nYou can: {fix}")),
     }
     if let Some(time) = object["status"]["nextTryAt"].as_str() {
         out.line(&format!("\nTried again by itself {}", until(time, now)));

@@ -37,3 +37,20 @@ async fn an_unknown_verb_or_kind_suggests_the_nearest() {
     assert!(said.err.contains("did you mean"), "{}", said.err);
     assert_eq!(home.run(&["gett", "apps"]).await.exit, Exit::Usage);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_token_and_a_wrong_authority_are_told_apart() {
+    let (home, other) = (Home::start().await, Home::start().await);
+    let text = std::fs::read_to_string(home.kubeconfig()).unwrap();
+    let token = text.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
+    let stranger = home.file("stranger.kubeconfig", &text.replace(token, "not-a-token"));
+    let said = home.run_with(&stranger, &["get", "apps"]).await;
+    assert_eq!(said.exit, Exit::NotAllowed, "{said:?}");
+    assert!(said.err.contains("read its admin.kubeconfig again"), "{}", said.err);
+    let server = |text: &str| text.lines().find(|line| line.contains("server: ")).unwrap().to_owned();
+    let of_other = std::fs::read_to_string(other.kubeconfig()).unwrap();
+    let mixed = home.file("mixed.kubeconfig", &of_other.replace(&server(&of_other), &server(&text)));
+    let said = home.run_with(&mixed, &["get", "apps"]).await;
+    assert_eq!(said.exit, Exit::Unreachable, "{said:?}");
+    assert!(said.err.contains("cannot be trusted"), "{}", said.err);
+}

@@ -190,3 +190,51 @@ async fn get_lists_problems_first_and_speaks_to_programs() {
     let said = home.run(&["get", "all"]).await;
     assert!(said.out.contains("app/photos"), "{}", said.out);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_being_removed_is_not_applied_over() {
+    let home = Home::start().await;
+    let file = home.file("photos.yaml", PHOTOS);
+    home.run(&["apply", "-f", &file]).await;
+    home.run(&["delete", "app/photos", "--wait=false"]).await;
+    let said = home.run(&["apply", "-f", &file]).await;
+    assert_eq!(said.exit, Exit::Conflict, "{said:?}");
+    assert!(
+        said.err.contains("app/photos is being removed\n  wait with `hearth wait app/photos --for=deleted`"),
+        "{}",
+        said.err
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_a_new_namespace_and_what_is_in_it_changes_nothing() {
+    let home = Home::start().await;
+    let app = PHOTOS.replace("name: photos\n", "name: photos\n  namespace: ana\n");
+    let file = home
+        .file("ana.yaml", &format!("{app}---\napiVersion: v1\nkind: Namespace\nmetadata: {{ name: ana }}\n"));
+    let said = home.run(&["apply", "-f", &file, "--dry-run"]).await;
+    let tried = "created (tried only; nothing was changed)";
+    assert_eq!(
+        (said.exit, said.out),
+        (Exit::Done, format!("namespace/ana {tried}\napp/photos {tried}\n")),
+        "{}",
+        said.err
+    );
+    assert!(home.store.get(&Key::new("Namespace", "", "ana")).is_none());
+    let said = home.run(&["diff", "-f", &file]).await;
+    assert_eq!(
+        (said.exit, said.out.as_str()),
+        (Exit::Differs, "+ namespace/ana  new\n+ app/photos  new\n"),
+        "{}",
+        said.err
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_only_kept_is_not_waited_for() {
+    let home = Home::start().await;
+    let file = home.file("s.yaml", SECRET);
+    let said = home.run(&["apply", "-f", &file, "--wait"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "secret/photos created\n"), "{}", said.err);
+    assert_eq!(home.run(&["wait", "secret/photos"]).await.exit, Exit::Usage);
+}

@@ -55,6 +55,11 @@ impl Home {
         Self { store, folder, kubeconfig, _server: server }
     }
 
+    /// The kubeconfig file of this home's admin.
+    pub(crate) fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+
     /// A kubeconfig file for an address.
     pub(crate) fn kubeconfig_for(&self, address: &str) -> String {
         let file = json!({

@@ -224,3 +224,60 @@ async fn a_kind_explains_itself_without_a_server() {
     let said = home.run_with("/nowhere", &["explain", "app.spec.stat"]).await;
     assert!(said.exit == Exit::Usage && said.err.contains("did you mean \"state\"?"), "{said:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_shown_by_name_only_unless_asked_to_reveal_it() {
+    let home = Home::start().await;
+    let file = home
+        .file("s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: { name: s }\nstringData: { pw: hunter2 }\n");
+    assert_eq!(home.run(&["apply", "-f", &file]).await.exit, Exit::Done);
+    for form in ["yaml", "json", "jsonpath={.data.pw}"] {
+        for words in [["get", "secret/s"], ["get", "secrets"]] {
+            let said = home.run(&[words[0], words[1], "-o", form]).await;
+            assert!(said.exit == Exit::Done && !said.out.contains("aHVudGVyMg"), "{said:?}");
+        }
+    }
+    let said = home.run(&["get", "secret/s", "--reveal", "-o", "jsonpath={.data.pw}"]).await;
+    assert_eq!(said.out, "aHVudGVyMg==\n");
+    for words in
+        [vec!["describe", "secret/s"], vec!["history", "secret/s", "--full"], vec!["diff", "-f", &file]]
+    {
+        let said = home.run(&words).await;
+        assert!(
+            !format!("{said:?}").contains("hunter2") && !format!("{said:?}").contains("aHVudGVyMg"),
+            "{said:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_fits_80_columns() {
+    let home = broken_photos().await;
+    let said = home.run_wide(80, &["describe", "app/photos"]).await;
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    let said = home.run_wide(80, &["get", "all"]).await;
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_draws_each_branch_and_leaves_out_what_is_well() {
+    let home = Home::start().await;
+    let app = home.app("photos").await;
+    for (name, summary) in [("a", "Waiting"), ("b", "Ready"), ("c", "Failed")] {
+        home.make(part_of(&app, "Volume", name, json!({ "path": name, "instance": "photos" }))).await;
+        home.see("Volume", name, json!({ "summary": summary, "message": format!("{name} it is") })).await;
+    }
+    home.see("App", "photos", json!({ "summary": "Degraded", "message": "Two parts are unwell" })).await;
+    let said = home.run(&["why", "app/photos"]).await;
+    let tree: Vec<&str> = said.out.lines().skip(2).take(3).collect();
+    assert_eq!(
+        tree,
+        [
+            "  app/photos   ✗ Degraded  Two parts are unwell",
+            "  ├─ volume/a  ● Waiting  a it is",
+            "  └─ volume/c  ✗ Failed  c it is   ← root cause",
+        ],
+        "{}",
+        said.out
+    );
+}
