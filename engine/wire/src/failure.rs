@@ -71,6 +71,16 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, kind.plural, name, Vec::new())
     }
 
+    /// Some fields were set otherwise by others; all of them are listed.
+    pub(crate) fn field_conflict(kind: &KindInfo, name: &str, message: String, causes: Vec<Value>) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, kind.plural, name, causes)
+    }
+
+    /// Whether there is one already.
+    pub(crate) fn is_already_exists(&self) -> bool {
+        self.reason == "AlreadyExists"
+    }
+
     /// Some fields are wrong; all of them are listed.
     pub fn invalid(kind: &KindInfo, name: &str, problems: &[Problem]) -> Self {
         let listed: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -4,7 +4,8 @@
 //! subresource; [`parameters`] and [`accept`] read what is asked of it; then
 //!
 //! - [`read`] gets and lists, [`watch`] streams changes, both through a [`projection`] (object, table, metadata);
-//! - [`write`] creates, updates and deletes, [`patch`] changes in part, [`subresource`] writes status;
+//! - [`write`] creates, updates and deletes, [`patch`] changes in part, [`subresource`] writes status,
+//!   and [`ownership`] keeps who set which field;
 //! - [`events`] shows the store's events as objects, [`reviews`] says what one may do;
 //! - [`discovery`] and [`openapi`] tell clients what there is.
 //!
@@ -28,6 +29,7 @@ mod watch;
 mod write;
 mod metadata;
 mod unknown_fields;
+mod ownership;
 mod patch;
 mod subresource;
 mod unstored;

@@ -195,7 +195,8 @@ fn operations(place: &str, kind: &KindInfo, schema: &str) -> Vec<(String, Value)
 }
 
 /// The patches that are offered.
-const PATCHES: [&str; 2] = ["application/json-patch+json", "application/merge-patch+json"];
+const PATCHES: [&str; 3] =
+    ["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"];
 
 struct Maker<'a> {
     kind: &'a KindInfo,

@@ -1,4 +1,4 @@
-//! Changing an object in part: JSON patch and merge patch.
+//! Changing an object in part: JSON patch, merge patch, and server-side apply.
 //!
 //! A patch is applied inside the write, to the object as it stands then. A resourceVersion within it is a
 //! precondition, as the protocol has it.
@@ -21,6 +21,10 @@ use crate::target::Call;
 use crate::unknown_fields;
 use crate::write::{self, Warnings};
 
+/// The media type of server-side apply.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+pub(crate) mod apply;
 mod json;
 mod merge;
 
@@ -41,7 +45,7 @@ impl Patch {
                 json::Operation::read_all(value).map(Self::Json).map_err(Failure::bad_request)
             }
             _ => Err(Failure::unsupported(format!(
-                "a patch of type {media} is not offered here; use application/merge-patch+json or application/json-patch+json"
+                "a patch of type {media} is not offered here; use application/merge-patch+json, application/json-patch+json or {APPLY}"
             ))),
         }
     }
@@ -75,17 +79,22 @@ impl Patch {
 
 /// Patches an object, but for its status.
 pub(crate) async fn answer(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> Result<Response, Failure> {
+    if body::media_type(headers) == APPLY {
+        return apply::answer(call, sent).await;
+    }
     let patch = Patch::read(headers, sent).await?;
     let warnings = Warnings::default();
     let noted = warnings.clone();
     let lenient =
         (call.parameters.field_validation != FieldValidation::Strict).then(|| Arc::new(call.kind.clone()));
+    let note = write::note_owner(call);
     let changed = write::change(call, move |old| {
         let mut value = patch.apply(old)?;
         if let Some(kind) = &lenient {
             let dropped = unknown_fields::drop_from(&mut value, kind);
             *noted.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = dropped;
         }
+        note(&old.to_value(), &mut value);
         Ok(value)
     })
     .await?;

@@ -1,14 +1,17 @@
 //! Every place of the protocol, on one screen.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
-use axum::http::{Method, Uri};
+use axum::http::header::USER_AGENT;
+use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use hearth_engine::Store;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -32,13 +35,17 @@ pub struct Wire {
     /// Cancelled when the server stops: every watch ends then.
     pub closing: CancellationToken,
     pub(crate) documents: Arc<openapi::Documents>,
+    /// The schemas by kind, shared with writes that outlive their request.
+    pub(crate) schemas: Arc<BTreeMap<&'static str, Arc<Value>>>,
 }
 
 impl Wire {
     /// Speaks over a store.
     pub fn new(store: Store, version: &'static str, closing: CancellationToken) -> Self {
         let documents = Arc::new(openapi::Documents::of(&store));
-        Self { store, version, closing, documents }
+        let schemas =
+            store.kinds().filter_map(|kind| Some((kind.kind, Arc::new(kind.schema.clone()?)))).collect();
+        Self { store, version, closing, documents, schemas: Arc::new(schemas) }
     }
 }
 
@@ -124,6 +131,7 @@ async fn resource(
         kind,
         parameters: Parameters::parse(&parts.uri)?,
         form: Form::wanted(&parts.headers),
+        agent: agent(&parts.headers),
         actor: parts.extensions.get::<Actor>().map_or_else(|| "unknown".to_owned(), |actor| actor.0.clone()),
         target,
     };
@@ -152,6 +160,13 @@ async fn resource(
         (_, Some(_)) => Err(Failure::no_such_place()),
         (method, None) => Err(not_allowed(method)),
     }
+}
+
+/// The program that asks, by the first word of what it says of itself.
+fn agent(headers: &HeaderMap) -> String {
+    let said = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let name = said.split(['/', ' ']).next().unwrap_or_default();
+    if name.is_empty() { "unknown".to_owned() } else { name.chars().take(128).collect() }
 }
 
 fn not_allowed(method: &Method) -> Failure {

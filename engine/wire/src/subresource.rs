@@ -8,9 +8,11 @@ use hearth_engine::{Object, WriteError};
 use hearth_meta::schema;
 use serde_json::{Value, json};
 
+use crate::body;
 use crate::failure::Failure;
 use crate::metadata;
-use crate::patch::Patch;
+use crate::ownership::structure::Structure;
+use crate::patch::{APPLY, Patch};
 use crate::projection::Projection;
 use crate::target::Call;
 use crate::write;
@@ -26,7 +28,22 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
 }
 
 /// Patches the status; what the patch does elsewhere is dropped.
+///
+/// An applied status is laid over the one that stands: who set which field of a status is not kept, so nothing goes
+/// by not being said.
 pub(crate) async fn patch(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> Result<Response, Failure> {
+    if body::media_type(headers) == APPLY {
+        let config = body::parse(&body::read(sent).await?)?;
+        let schema = call.schema();
+        // Seen as a kind without a status of its own, status is a part like any other.
+        let structure = Structure::new(schema.as_deref(), false);
+        return store(call, |old| {
+            write::check_version(&config, old)?;
+            let part = |value: &Value| json!({ "status": value["status"] });
+            Ok(structure.merged(&part(&old.to_value()), &part(&config))["status"].clone())
+        })
+        .await;
+    }
     let patch = Patch::read(headers, sent).await?;
     store(call, |old| Ok(patch.apply(old)?["status"].clone())).await
 }

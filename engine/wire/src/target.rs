@@ -1,10 +1,14 @@
 //! What a path names: `[namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]`.
 
+use std::sync::Arc;
+
 use hearth_engine::{Key, Query, WriteOptions};
 use hearth_meta::{KindInfo, Scope};
+use serde_json::Value;
 
 use crate::accept::Form;
 use crate::failure::Failure;
+use crate::ownership::Manager;
 use crate::parameters::Parameters;
 use crate::router::Wire;
 
@@ -25,6 +29,7 @@ pub(crate) struct Call<'a> {
     pub(crate) parameters: Parameters,
     pub(crate) form: Form,
     pub(crate) actor: String,
+    pub(crate) agent: String,
 }
 
 impl Target {
@@ -90,6 +95,20 @@ impl Call<'_> {
             query.fields.push(named);
         }
         query
+    }
+
+    /// Who sets fields by it.
+    pub(crate) fn manager(&self) -> Manager {
+        Manager {
+            name: self.parameters.field_manager.clone().unwrap_or_else(|| self.agent.clone()),
+            api_version: self.kind.api_version(),
+            now: self.wire.store.clock().now(),
+        }
+    }
+
+    /// The schema of its kind, to be kept beyond the request.
+    pub(crate) fn schema(&self) -> Option<Arc<Value>> {
+        self.wire.schemas.get(self.kind.kind).cloned()
     }
 
     /// How its writes are made.

@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::metadata;
+use crate::ownership;
+use crate::ownership::structure::Structure;
 use crate::parameters::FieldValidation;
 use crate::projection::Projection;
 use crate::target::Call;
@@ -39,6 +41,14 @@ pub(crate) async fn create(call: &Call<'_>, mut value: Value) -> Result<Response
         value["metadata"]["managedFields"] = Value::Null;
     }
     let warnings = drop_unknown(call, &mut value);
+    note_owner(call)(&json!({}), &mut value);
+    let created = create_checked(call, value).await?;
+    let answer = (StatusCode::CREATED, Json(Projection::of(call).one(&created))).into_response();
+    Ok(warned(answer, &warnings))
+}
+
+/// Makes an object, and tells everything that is wrong with it at once.
+pub(crate) async fn create_checked(call: &Call<'_>, value: Value) -> Result<Arc<Object>, Failure> {
     let problems = metadata::check(&value);
     let name = named(&value);
     let store = &call.wire.store;
@@ -52,9 +62,7 @@ pub(crate) async fn create(call: &Call<'_>, mut value: Value) -> Result<Response
         Err(message) if problems.is_empty() => return Err(Failure::bad_request(message)),
         Err(_) => Err(WriteError::Invalid(problems)),
     };
-    let created = created.map_err(|error| Failure::of_write(error, call.kind, &name))?;
-    let answer = (StatusCode::CREATED, Json(Projection::of(call).one(&created))).into_response();
-    Ok(warned(answer, &warnings))
+    created.map_err(|error| Failure::of_write(error, call.kind, &name))
 }
 
 /// Replaces an object, but for its status.
@@ -72,9 +80,12 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
         return Err(Failure::invalid(call.kind, call.name(), &[problem]));
     }
     let warnings = drop_unknown(call, &mut value);
+    let note = note_owner(call);
     let changed = change(call, move |old| {
         check_version(&value, old)?;
-        Ok(value.clone())
+        let mut new = value.clone();
+        note(&old.to_value(), &mut new);
+        Ok(new)
     })
     .await?;
     Ok(warned(Json(Projection::of(call).one(&changed)).into_response(), &warnings))
@@ -177,7 +188,7 @@ pub(crate) fn warned(mut answer: Response, dropped: &[String]) -> Response {
 }
 
 /// What an object may not become: another kind, another name, another uid.
-fn settled(mut value: Value, old: &Object) -> Result<Value, WriteError> {
+fn settled(value: Value, old: &Object) -> Result<Value, WriteError> {
     let before = [
         ("apiVersion", Some(old.api_version.as_str())),
         ("kind", Some(old.kind.as_str())),
@@ -197,11 +208,16 @@ fn settled(mut value: Value, old: &Object) -> Result<Value, WriteError> {
     if !problems.is_empty() {
         return Err(WriteError::Invalid(problems));
     }
-    if value["metadata"].is_object() {
-        value["metadata"]["managedFields"] =
-            serde_json::to_value(&old.metadata.managed_fields).unwrap_or_default();
-    }
     Ok(value)
+}
+
+/// Notes in an object who set what it changes.
+pub(crate) fn note_owner(call: &Call<'_>) -> impl Fn(&Value, &mut Value) + Send + Sync + 'static {
+    let (manager, schema, has_status) = (call.manager(), call.schema(), call.kind.has_status);
+    move |old, new| {
+        let structure = Structure::new(schema.as_deref(), has_status);
+        ownership::after_update(old, new, &structure, &manager);
+    }
 }
 
 fn to_object(value: Value) -> Result<Object, WriteError> {
@@ -223,7 +239,7 @@ fn named(value: &Value) -> String {
 }
 
 /// The namespace comes from the path; a body that says another is refused.
-fn settle_namespace(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
+pub(crate) fn settle_namespace(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
     let place = call.target.namespace.as_deref();
     let said = value["metadata"]["namespace"].as_str().filter(|said| !said.is_empty());
     match (place, said) {
@@ -247,7 +263,7 @@ fn settle_namespace(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
     }
 }
 
-fn settle_name(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
+pub(crate) fn settle_name(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
     let said = value["metadata"]["name"].as_str().unwrap_or_default();
     if !said.is_empty() && said != call.name() {
         let message = format!(

@@ -6,4 +6,6 @@ mod reading;
 mod watching;
 mod writing;
 mod patching;
+mod applying;
+mod asking;
 mod beside;

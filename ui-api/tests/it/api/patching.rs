@@ -15,9 +15,9 @@ async fn json_patch(home: &Home, path: &str, patch: Value) -> Answer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finalizer_can_be_added_where_there_is_none() {
     let home = Home::start().await;
-    home.app("photos").await;
-    let one = format!("{APPS}/photos");
-    home.merge(&one, &json!({ "metadata": { "finalizers": null } })).await;
+    let secrets = "/api/v1/namespaces/household/secrets";
+    home.post(secrets, &json!({ "metadata": { "name": "s" } })).await;
+    let one = format!("{secrets}/s");
     let patch = json!([
         { "op": "test", "path": "/metadata/finalizers", "value": null },
         { "op": "add", "path": "/metadata/finalizers", "value": ["example.com/mine"] },

@@ -19,8 +19,8 @@ async fn a_watch_goes_on_from_the_version_of_a_list() {
     let (lines, _) = tokio::join!(home.watch(&path), async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         home.app("two").await;
-        home.merge(&format!("{APPS}/two"), &json!({ "metadata": { "finalizers": null } })).await;
-        home.send(axum::http::Method::DELETE, &format!("{APPS}/two"), &[], "").await
+        home.send(axum::http::Method::DELETE, &format!("{APPS}/two"), &[], "").await;
+        home.merge(&format!("{APPS}/two"), &json!({ "metadata": { "finalizers": null } })).await
     });
     assert_eq!(told(&lines), ["ADDED one", "MODIFIED one", "ADDED two", "MODIFIED two", "DELETED two"]);
     let versions: Vec<u64> = lines
