@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use hearth_engine::{Object, OpenOptions, Store, SystemClock, WriteError, WriteOptions};
+use hearth_engine::{Clock, Engine, Object, OpenOptions, Store, SystemClock, WriteError, WriteOptions};
 use hearth_kinds::Settings;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -118,15 +118,28 @@ impl Running {
     /// # Errors
     /// Where the store, the machine's parts or the address cannot be had.
     pub async fn start(config: &Config) -> anyhow::Result<Self> {
-        let store = open_store(config).await?;
-        let hands = wiring::machine(config, &store)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let hands = wiring::machine(config, &clock)?;
+        Self::start_with(config, clock, hands).await
+    }
+
+    /// The same over hands and by a clock of the caller's choice.
+    ///
+    /// # Errors
+    /// Where the store or the address cannot be had.
+    pub async fn start_with(
+        config: &Config,
+        clock: Arc<dyn Clock>,
+        hands: wiring::Hands,
+    ) -> anyhow::Result<Self> {
+        let store = open_store(config, clock).await?;
         let controllers = wiring::start_controllers(&store, hands, config).await?;
         let options = ServerOptions {
             store: store.clone(),
             data_dir: config.data_dir.clone(),
             listen: config.listen,
             containers: controllers.containers(),
-            engine: controllers.engine(),
+            engine: Some(controllers.engine()),
         };
         match Server::start(options).await {
             Ok(server) => Ok(Self { server, store, controllers }),
@@ -136,6 +149,11 @@ impl Running {
                 Err(error)
             }
         }
+    }
+
+    /// What drives the controllers.
+    pub fn engine(&self) -> Engine {
+        self.controllers.engine()
     }
 
     /// Stops the API, then the controllers, then the store: nobody is answered by what is half gone.
@@ -150,9 +168,8 @@ impl Running {
 ///
 /// # Errors
 /// Where the store cannot be opened or written.
-pub async fn open_store(config: &Config) -> anyhow::Result<Store> {
+pub async fn open_store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Store> {
     let kinds = hearth_kinds::all(&Settings { network_pool: config.network_pool });
-    let clock = Arc::new(SystemClock::start());
     let options = OpenOptions { data_dir: config.data_dir.clone(), kinds, clock };
     let store =
         Store::open(options).await.with_context(|| format!("opening {}", config.data_dir.display()))?;

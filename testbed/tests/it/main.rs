@@ -7,6 +7,9 @@
 
 mod house;
 mod machine;
+#[allow(dead_code, unused_imports, reason = "the stories to come use the rest")]
+mod home;
+mod stories;
 
 mod layering;
 mod licences;

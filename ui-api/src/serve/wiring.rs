@@ -11,7 +11,7 @@ use hearth_controllers::{
     AppController, ContainerController, ImageController, Naming, NetworkController, RouteController,
     VolumeController,
 };
-use hearth_engine::{Engine, Store};
+use hearth_engine::{Clock, Engine, Store};
 use hearth_pretend::Machine;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -64,8 +64,8 @@ impl Controllers {
     }
 
     /// Whose diagnostics are shown.
-    pub fn engine(&self) -> Option<Engine> {
-        Some(self.engine.clone())
+    pub fn engine(&self) -> Engine {
+        self.engine.clone()
     }
 
     /// Stops them; turns that have begun are finished.
@@ -79,13 +79,13 @@ impl Controllers {
     }
 }
 
-/// Chooses the hands: pretend ones with `--pretend`, else those on the real machine.
+/// Chooses the hands: pretend ones with `--pretend`, whose time is that of `clock`, else those on the real machine.
 ///
 /// # Errors
 /// Where an address is wrong or a folder cannot be had.
-pub fn machine(config: &Config, store: &Store) -> anyhow::Result<Hands> {
+pub fn machine(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Hands> {
     if config.pretend {
-        let machine = Machine::new(store.clock().clone());
+        let machine = Machine::new(clock.clone());
         machine.persist_to(config.data_dir.join("pretend.json")).context("the pretend machine's file")?;
         return Ok(machine.into());
     }

@@ -1,0 +1,173 @@
+//! A whole home for a story: the store, the API, every controller and the hands of one machine, in this process.
+//!
+//! A story is a plain async function over [`Home`]: it declares something, breaks something, and says what must be
+//! so in the end. What is broken is broken through [`World`], which is the pretend machine or a real Docker with a
+//! real Caddy, so that the same story is told on both.
+//!
+//! Nothing here waits for a fixed time: [`Home::until`] looks again and again, and after a generous deadline it
+//! fails with everything there is to know.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt;
+use hearth::config::Config;
+use hearth::serve::Running;
+use hearth::serve::wiring::Hands;
+use hearth_engine::{Clock, Engine, Store};
+use tempfile::TempDir;
+
+mod world;
+mod pretend;
+mod real;
+mod registry;
+mod look;
+mod wait;
+mod declare;
+
+pub(crate) use declare::{compose, trio};
+pub(crate) use pretend::Pretend;
+pub(crate) use world::{Alteration, Page, World};
+
+use crate::machine::Machine;
+
+/// A home that is served, and the machine under it.
+pub(crate) struct Home {
+    /// The machine, for what is done to it behind Hearth's back.
+    pub(crate) world: Arc<dyn World>,
+    /// What Hearth itself reaches the machine through.
+    pub(crate) hands: Hands,
+    pub(crate) config: Config,
+    folder: TempDir,
+    clock: Arc<dyn Clock>,
+    running: tokio::sync::Mutex<Option<Running>>,
+    /// The store and the engine of what runs now, at hand without waiting.
+    parts: Mutex<Option<(Store, Engine)>>,
+}
+
+/// Tells a story on the pretend machine.
+pub(crate) fn on_pretend(story: impl AsyncFnOnce(&Home)) {
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(&folder, "home", "10.89.0.0/16");
+        let (world, clock) = pretend::Pretend::new(&config);
+        let hands = world.hands();
+        tell(Home::over(Arc::new(world), hands, config, folder, clock), story).await;
+    });
+}
+
+/// Tells a story on this machine's Docker and a Caddy of the story's own, where there is a Docker.
+pub(crate) fn on_real(story: impl AsyncFnOnce(&Home)) {
+    let Some(offered) = Machine::offered() else { return };
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let place = real::Place::take();
+        let config = Config {
+            docker: offered.docker.clone(),
+            caddy_image: Some(offered.caddy_image.clone()),
+            ..config(&folder, &place.prefix, &place.pool)
+        };
+        let (world, hands, clock) = real::Real::new(offered, &config).await;
+        tell(Home::over(Arc::new(world), hands, config, folder, clock), story).await;
+        drop(place);
+    });
+}
+
+/// Serves the home, tells the story, and takes everything away again, however the story ends.
+async fn tell(home: Home, story: impl AsyncFnOnce(&Home)) {
+    let told = Box::pin(async {
+        home.serve().await;
+        home.until("the proxy runs", async || {
+            (home.verdict("Container", "system/caddy") == "Ready").then_some(())
+        })
+        .await;
+        story(&home).await;
+    });
+    let ended = AssertUnwindSafe(told).catch_unwind().await;
+    home.stop().await;
+    home.world.clear().await;
+    if let Err(failure) = ended {
+        resume_unwind(failure);
+    }
+}
+
+fn block_on(future: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(future);
+}
+
+fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
+    Config {
+        data_dir: folder.path().join("data"),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        docker: String::new(),
+        edge_http_port: free_port(),
+        edge_https_port: free_port(),
+        caddy_image: None,
+        network_pool: hearth_kinds::network::Pool::parse(pool).unwrap(),
+        name_prefix: prefix.to_owned(),
+        pretend: false,
+        log: "warn".to_owned(),
+    }
+}
+
+/// A port that nobody has just now.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap().local_addr().unwrap().port()
+}
+
+impl Home {
+    fn over(
+        world: Arc<dyn World>,
+        hands: Hands,
+        config: Config,
+        folder: TempDir,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let (running, parts) = Default::default();
+        Self { world, hands, config, folder, clock, running, parts }
+    }
+
+    /// Starts serving.
+    pub(crate) async fn serve(&self) {
+        let served = Box::pin(Running::start_with(&self.config, self.clock.clone(), self.hands.clone()))
+            .await
+            .unwrap();
+        *self.parts.lock().unwrap() = Some((served.store.clone(), served.engine()));
+        *self.running.lock().await = Some(served);
+    }
+
+    /// Stops serving, as a server that is told to does. What is on the machine stays.
+    pub(crate) async fn stop(&self) {
+        if let Some(running) = self.running.lock().await.take() {
+            Box::pin(running.stop()).await;
+        }
+        self.parts.lock().unwrap().take();
+    }
+
+    /// Stops and starts again.
+    pub(crate) async fn restart(&self) {
+        self.stop().await;
+        self.serve().await;
+    }
+
+    /// The store of what runs now.
+    pub(crate) fn store(&self) -> Store {
+        self.parts.lock().unwrap().as_ref().expect("the home is served").0.clone()
+    }
+
+    /// The engine of what runs now.
+    pub(crate) fn engine(&self) -> Engine {
+        self.parts.lock().unwrap().as_ref().expect("the home is served").1.clone()
+    }
+
+    /// The engine's name of the container or network of an object, such as `trio-web` or `system/caddy`.
+    pub(crate) fn engine_name(&self, name: &str) -> String {
+        let prefix = &self.config.name_prefix;
+        match name.split_once('/') {
+            Some((namespace, name)) => format!("{prefix}-{namespace}_{name}"),
+            None => format!("{prefix}_household_{name}"),
+        }
+    }
+}
