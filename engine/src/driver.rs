@@ -203,6 +203,11 @@ impl<C: Controller> Runnable for Runner<C> {
     }
 
     fn diagnostics(&self) -> Diagnostics {
+        // Each lock on its own: two of one mutex in one expression would wait for each other.
+        let (orphans, breaker) = {
+            let survey = lock(&self.survey);
+            (survey.orphans(), survey.breaker())
+        };
         Diagnostics {
             controller: C::NAME,
             kind: self.kind.kind,
@@ -211,8 +216,8 @@ impl<C: Controller> Runnable for Runner<C> {
             failing: lock(&self.retries).failing(),
             slow_steps: self.jobs.count(),
             slots_held: self.slots.as_ref().map_or(0, |slots| lock(slots).held()),
-            orphans: lock(&self.survey).orphans(),
-            breaker: lock(&self.survey).breaker(),
+            orphans,
+            breaker,
             ..self.counters.read()
         }
     }

@@ -113,11 +113,16 @@ impl<S: Clone + PartialEq> Retries<S> {
         self.looks.retries.get(key).map_or(FIRST, |retry| retry.due.saturating_sub(now))
     }
 
+    /// Nothing is left to do: the steps have succeeded.
+    pub(super) fn settled(&mut self, key: &Key) {
+        self.steps.retries.remove(key);
+        self.failed.remove(key);
+    }
+
     /// Forgets the failures of a key.
     pub(super) fn reset(&mut self, key: &Key) {
-        self.steps.retries.remove(key);
-        self.looks.retries.remove(key);
-        self.failed.remove(key);
+        self.settled(key);
+        self.looked(key);
     }
 
     /// A fifth more or less.

@@ -92,13 +92,11 @@ impl Shared {
 pub(super) enum Standing {
     /// There is none, or there was another, which has been cancelled.
     None,
-    /// It is under way.
+    /// It is under way, or has ended a moment ago.
     Running(Option<Progress>),
-    /// It has ended; this is told once.
-    Ended(Result<(), StepError>),
 }
 
-impl<S: PartialEq> Jobs<S> {
+impl<S: Clone + PartialEq> Jobs<S> {
     pub(super) fn new(queue: Queue, clock: Arc<dyn Clock>, pool: Pool) -> Self {
         Self { jobs: Mutex::new(HashMap::new()), queue, clock, pool }
     }
@@ -113,15 +111,17 @@ impl<S: PartialEq> Jobs<S> {
     }
 
     fn look_up(&self, key: &Key, wanted: &S) -> Option<Standing> {
-        let mut jobs = self.lock();
+        let jobs = self.lock();
         let job = jobs.get(key).filter(|job| job.step == *wanted)?;
-        let mut state = job.shared.lock();
-        let Some(result) = state.result.take() else {
-            return Some(Standing::Running(state.progress.clone()));
-        };
-        drop(state);
-        jobs.remove(key);
-        Some(Standing::Ended(result))
+        Some(Standing::Running(job.shared.lock().progress.clone()))
+    }
+
+    /// The slow step of a key, if it has ended, and how; it is told once. One that ends after this call has woken
+    /// its key for the next turn.
+    pub(super) fn take_ended(&self, key: &Key) -> Option<(S, Result<(), StepError>)> {
+        let mut jobs = self.lock();
+        let result = jobs.get(key)?.shared.lock().result.take()?;
+        jobs.remove(key).map(|job| (job.step.clone(), result))
     }
 
     /// Cancels the slow step of a key, if there is one, and waits until it has ended.
@@ -175,11 +175,18 @@ impl<S: PartialEq> Jobs<S> {
 }
 
 impl<S> Job<S> {
-    async fn end(self) {
+    async fn end(mut self) {
         self.shared.cancel.cancel();
-        if let Err(error) = self.task.await {
+        if let Err(error) = (&mut self.task).await {
             tracing::error!(error = %error, "a slow step ended badly");
         }
+    }
+}
+
+/// An engine that is dropped without being stopped leaves nothing behind that goes on.
+impl<S> Drop for Job<S> {
+    fn drop(&mut self) {
+        self.shared.cancel.cancel();
     }
 }
 

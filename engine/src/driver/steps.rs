@@ -29,7 +29,7 @@ impl<C: Controller> Runner<C> {
             let message = format!("it did not end within {} s", STALL_LIMIT.as_secs());
             Err(StepError::new(Reason::Stalled, message))
         })?;
-        self.tell_done(wanted, looks, step).await;
+        self.tell_done(wanted, Some(looks), step).await;
         Ok(())
     }
 
@@ -134,12 +134,18 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Notes what was done.
-    pub(super) async fn tell_done(&self, wanted: &[Wanted<C::Kind>], looks: &[Look], step: &C::Step) {
+    /// Notes what was done, with those it concerned as they looked before.
+    pub(super) async fn tell_done(&self, wanted: &[Wanted<C::Kind>], looks: Option<&[Look]>, step: &C::Step) {
         let (reason, message) = step.done();
-        let concerned: Vec<_> =
-            wanted.iter().zip(looks).filter(|(_, look)| look.class != Class::InSync).collect();
-        for (wanted, _) in &concerned {
+        let concerned: Vec<_> = match looks {
+            Some(looks) => {
+                let differs = wanted.iter().zip(looks).filter(|(_, look)| look.class != Class::InSync);
+                differs.map(|(wanted, _)| wanted).collect()
+            }
+            None if C::IS_SET => Vec::new(),
+            None => wanted.iter().collect(),
+        };
+        for wanted in &concerned {
             self.note(wanted, EventKind::Normal, reason, message.clone()).await;
         }
         // A step for what a set shares concerns no object in particular; the first one tells of it.

@@ -58,6 +58,14 @@ struct Ended<C: Controller> {
     hold: Hold,
 }
 
+/// What this turn has done already.
+struct Done<S> {
+    /// The steps that were taken, and the slow one that has ended, in order.
+    taken: Vec<S>,
+    /// The slow step that has failed.
+    failed: Option<(S, StepError)>,
+}
+
 /// What an ended turn means for the key's slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
@@ -103,6 +111,10 @@ impl<C: Controller> Runner<C> {
         }));
         let told = told.await.into_iter().all(|told| told);
         let dropped = self.finish_deletions(&ended).await;
+        if ended.seen.is_ok() {
+            // Only now, since a controller that panics over what it saw has seen nothing.
+            lock(&self.retries).looked(key);
+        }
         if !told || !dropped {
             self.queue.add_after(key.clone(), WRITE_AGAIN_AFTER);
         }
@@ -111,7 +123,7 @@ impl<C: Controller> Runner<C> {
 
     /// Observes, plans and acts until there is nothing more to do now; `None` where nothing is wanted at all.
     async fn converge(&self, key: &Key) -> Option<Ended<C>> {
-        let mut taken: Vec<C::Step> = Vec::new();
+        let mut done = Done { taken: Vec::new(), failed: None };
         loop {
             let wanted = match self.wanted(key) {
                 Ok(wanted) if wanted.is_empty() && !C::IS_SET => return None,
@@ -119,14 +131,22 @@ impl<C: Controller> Runner<C> {
                 Err(blind) => return Some(self.blind(key, Vec::new(), blind)),
             };
             self.start_afresh_for_newer_wish(key, &wanted);
+            // Before the look, so that the look is from after its end.
+            match self.jobs.take_ended(key) {
+                Some((step, Ok(()))) => {
+                    self.tell_done(&wanted, None, &step).await;
+                    done.taken.push(step);
+                }
+                Some((step, Err(error))) => done.failed = Some((step, error)),
+                None => {}
+            }
             let (facts, looks) = match self.look(&wanted).await {
                 Ok(looked) => looked,
                 Err(blind) => return Some(self.blind(key, wanted, blind)),
             };
-            lock(&self.retries).looked(key);
             let plan = self.controller.plan(&wanted, &facts);
             let holds_slot = plan.holds_slot;
-            let (outcome, in_line) = match self.advance(key, &wanted, &looks, plan, &mut taken).await {
+            let (outcome, in_line) = match self.advance(key, &wanted, &looks, plan, &mut done).await {
                 Next::LookAgain => continue,
                 Next::End(outcome) => (outcome, false),
                 Next::InLine(outcome) => (outcome, true),
@@ -177,7 +197,7 @@ impl<C: Controller> Runner<C> {
         wanted: &[Wanted<C::Kind>],
         looks: &[Look],
         plan: Plan<C::Step>,
-        taken: &mut Vec<C::Step>,
+        done: &mut Done<C::Step>,
     ) -> Next<C::Step> {
         let Plan { steps, wait, stuck, holds_slot } = plan;
         let Some(step) = steps.into_iter().next() else {
@@ -189,11 +209,14 @@ impl<C: Controller> Runner<C> {
                 (Some(stuck), _) => Outcome::Stuck(stuck),
                 (None, Some(wait)) => Outcome::Waiting(wait),
                 (None, None) => {
-                    lock(&self.retries).reset(key);
+                    lock(&self.retries).settled(key);
                     super::hold::paused(wanted).unwrap_or(Outcome::Steady)
                 }
             });
         };
+        if let Some((_, error)) = done.failed.take().filter(|(failed, _)| *failed == step) {
+            return Next::End(self.failed(key, step, error));
+        }
         if let Some(outcome) = self.held_back(key, wanted, looks, &step) {
             self.jobs.cancel(key).await;
             return Next::End(outcome);
@@ -204,10 +227,10 @@ impl<C: Controller> Runner<C> {
             return Next::InLine(Outcome::Waiting(Wait::new(Reason::WaitingForInstallSlot, message)));
         }
         if step.is_slow() {
-            self.take_slowly(key, wanted, looks, step, taken).await
+            self.take_slowly(key, wanted, looks, step, &done.taken).await
         } else {
             self.jobs.cancel(key).await;
-            self.take_now(key, wanted, looks, step, taken).await
+            self.take_now(key, wanted, looks, step, &mut done.taken).await
         }
     }
 
@@ -241,17 +264,10 @@ impl<C: Controller> Runner<C> {
         wanted: &[Wanted<C::Kind>],
         looks: &[Look],
         step: C::Step,
-        taken: &mut Vec<C::Step>,
+        taken: &[C::Step],
     ) -> Next<C::Step> {
         match self.jobs.standing(key, &step).await {
             Standing::Running(progress) => Next::End(Outcome::Working { step, progress }),
-            Standing::Ended(Err(error)) => Next::End(self.failed(key, step, error)),
-            Standing::Ended(Ok(())) => {
-                // What was seen in this turn may be from before it ended, so that is no proof yet.
-                self.tell_done(wanted, looks, &step).await;
-                taken.push(step);
-                Next::LookAgain
-            }
             Standing::None if has_no_effect(taken, &step) => Next::End(self.without_effect(key, step)),
             Standing::None => match self.begin(wanted, looks, &step).await {
                 Ok(()) => {

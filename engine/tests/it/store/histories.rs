@@ -1,4 +1,5 @@
 //! The three histories, and what never enters them.
+#![expect(clippy::disallowed_methods, reason = "these tests look into the store's files")]
 
 use hearth_engine::store::{EventKind, EventNote, EventQuery, Intent};
 use hearth_meta::{ObjectRef, Timestamp};

@@ -1,4 +1,8 @@
 //! What was acknowledged lasts: over an end without a word, kill -9, and wrong files.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "these tests look into the store's files, spoil them, and kill their process"
+)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -115,7 +119,6 @@ const CHILD: &str = "HEARTH_TEST_WRITES_IN";
 
 /// Not a test of its own: the process that the next one kills.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::disallowed_methods, reason = "this is how the parent tells its child what it is")]
 async fn child_that_writes_until_it_is_killed() {
     let Some(folder) = std::env::var_os(CHILD) else { return };
     let clock = std::sync::Arc::new(hearth_engine::SystemClock::start());
@@ -137,7 +140,6 @@ async fn child_that_writes_until_it_is_killed() {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "only another process can be killed in the middle of a write")]
 async fn kill_9_loses_nothing_that_was_acknowledged() {
     for acknowledged in [1, 50, 400] {
         let folder = TempDir::new().unwrap();

@@ -1,0 +1,12 @@
+//! The driver's promises.
+
+mod converging;
+mod failing;
+mod drifting;
+mod interrupted;
+mod slow;
+mod slots;
+mod sets;
+mod waking;
+mod orphans;
+mod panicking;

@@ -1,0 +1,115 @@
+//! What wakes a key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hearth_engine::Object;
+use hearth_engine::controller::Wake;
+use serde_json::json;
+
+use crate::running::Running;
+use crate::toys::{key, owner};
+
+/// An engine with one lamp, at rest, and its looks counted from now on.
+async fn lit() -> (Running, Arc<Object>) {
+    let engine = Running::new().await;
+    let lamp = engine.home.lamp("a", json!({"color": "red"})).await;
+    engine.seconds(2).await;
+    engine.world.lock().looks = 0;
+    (engine, lamp)
+}
+
+async fn is_woken(engine: &Running) -> bool {
+    engine.settle().await;
+    std::mem::take(&mut engine.world.lock().looks) > 0
+}
+
+#[tokio::test]
+async fn owned_and_referenced_objects_wake_a_key_and_others_do_not() {
+    let (engine, lamp) = lit().await;
+    let home = &engine.home;
+    home.card("stranger").await;
+    home.create(json!({"kind": "Secret", "metadata": {"name": "b", "namespace": "den"}, "data": {}}))
+        .await
+        .unwrap();
+    assert!(!is_woken(&engine).await);
+    let mut card = crate::toys::card("owned");
+    card["metadata"]["ownerReferences"] = json!([owner(&lamp)]);
+    let card = home.create(card).await.unwrap();
+    assert!(is_woken(&engine).await, "an owned object that came");
+    home.store.update_status(&key("Card", "owned"), card.uid(), json!({"n": 1})).await.unwrap();
+    assert!(is_woken(&engine).await, "the status of an owned object");
+    home.patch(key("Card", "owned"), json!({"metadata": {"ownerReferences": null}})).await.unwrap();
+    assert!(is_woken(&engine).await, "an object that is no longer owned");
+    home.create(json!({"kind": "Secret", "metadata": {"name": "a", "namespace": "den"}, "data": {}}))
+        .await
+        .unwrap();
+    assert!(is_woken(&engine).await, "a referenced object that came");
+    home.delete(key("Secret", "a")).await.unwrap();
+    assert!(is_woken(&engine).await, "a referenced object that went");
+    engine.patch("a", json!({"metadata": {"labels": {"x": "y"}}})).await;
+    assert!(is_woken(&engine).await, "its own labels");
+}
+
+#[tokio::test]
+async fn the_backend_wakes_by_uid_by_key_and_all() {
+    let (engine, lamp) = lit().await;
+    engine.world.tell(&Wake::Uid("of nobody".into()));
+    engine.world.tell(&Wake::Key(key("Card", "a")));
+    engine.breathe().await;
+    assert!(!is_woken(&engine).await);
+    for wake in [Wake::Uid(lamp.uid().into()), Wake::Key(key("Lamp", "a")), Wake::All] {
+        engine.world.tell(&wake);
+        engine.breathe().await;
+        assert!(is_woken(&engine).await, "the backend");
+    }
+}
+
+#[tokio::test]
+async fn what_happened_while_nobody_listened_is_found_once_somebody_does() {
+    let (engine, _) = lit().await;
+    engine.world.lock().listeners.clear();
+    engine.breathe().await;
+    engine.seconds(3).await;
+    assert_eq!(engine.world.lock().subscriptions, 2);
+    assert!(is_woken(&engine).await, "the new subscription");
+    engine.seconds(30).await;
+    assert!(!is_woken(&engine).await, "and then it is quiet");
+}
+
+#[tokio::test]
+async fn a_burst_beyond_what_a_watch_holds_loses_nothing() {
+    let (engine, _) = lit().await;
+    let lamp =
+        json!({"kind": "Lamp", "metadata": {"name": "last", "namespace": "den"}, "spec": {"color": "red"}});
+    let names: Vec<_> = (0..1200).map(|n| format!("c{n}")).collect();
+    let cards = names.iter().map(|name| engine.home.create(crate::toys::card(name)));
+    // All asked for at once, so that whole batches are told before anybody reads.
+    let (cards, lamp) = tokio::join!(futures::future::join_all(cards), engine.home.create(lamp));
+    assert!(lamp.is_ok() && cards.iter().all(Result::is_ok));
+    engine.settle().await;
+    assert_eq!(engine.world.color("last").as_deref(), Some("red"));
+}
+
+#[tokio::test]
+async fn no_key_starves_under_keys_that_never_rest() {
+    let engine = Running::new().await;
+    engine.world.lock().failing.push("Paint busy".into());
+    for n in 0..20 {
+        engine.home.lamp(&format!("busy{n}"), json!({"color": "red"})).await;
+    }
+    engine.settle().await;
+    // Twenty keys that are woken all the time, by a person at that.
+    for round in 0..40 {
+        for n in 0..20 {
+            engine
+                .patch(&format!("busy{n}"), json!({"metadata": {"labels": {"round": round.to_string()}}}))
+                .await;
+        }
+        if round == 5 {
+            engine.home.lamp("calm", json!({"color": "red"})).await;
+        }
+        engine.home.clock.advance(Duration::from_millis(10));
+    }
+    engine.until("the calm one", |engine| engine.world.color("calm").as_deref() == Some("red")).await;
+}
