@@ -41,9 +41,9 @@ pub(super) fn pins(
 pub(super) fn is_as_wanted(wanted: &Object, seen: &Object) -> bool {
     let mut spec = wanted.spec().clone();
     if wanted.kind == "Network"
-        && let Some(fields) = spec.as_object_mut()
+        && let (Some(fields), Some(subnet)) = (spec.as_object_mut(), seen.spec().get("subnet"))
     {
-        fields.insert("subnet".into(), seen.spec()["subnet"].clone());
+        fields.insert("subnet".into(), subnet.clone());
     }
     spec == *seen.spec() && wanted.metadata.labels == seen.metadata.labels
 }

@@ -421,8 +421,42 @@ pub(crate) fn validate(new: &Container, _old: Option<&Container>) -> Vec<Problem
     if spec.r#type == ContainerType::Service && spec.restart != Restart::UnlessStopped {
         problems.push(Problem::new("spec.restart", "only a Job may have another restart than UnlessStopped"));
     }
+    problems.extend(check_words(spec));
     for (index, env) in spec.env.iter().enumerate() {
         problems.extend(check_env(env, &format!("spec.env[{index}]")));
+    }
+    problems
+}
+
+/// An empty word would be read as "the image's own", and a check without figures as none.
+fn check_words(spec: &ContainerSpec) -> Vec<Problem> {
+    let words = [
+        ("user", spec.user.as_deref()),
+        ("workingDir", spec.working_dir.as_deref()),
+        ("hostname", spec.hostname.as_deref()),
+        ("stop.signal", spec.stop.signal.as_deref()),
+    ];
+    let empty = words.iter().filter(|(_, word)| *word == Some(""));
+    let mut problems: Vec<Problem> = empty
+        .map(|(name, _)| {
+            Problem::new(format!("spec.{name}"), "must not be empty; leave it out for the image's own")
+        })
+        .collect();
+    if let Some(health) = &spec.health {
+        if health.test.is_empty() {
+            problems.push(Problem::new(
+                "spec.health.test",
+                "must not be empty; leave health out for the image's own check",
+            ));
+        }
+        let figures = [
+            ("intervalSeconds", health.interval_seconds),
+            ("timeoutSeconds", health.timeout_seconds),
+            ("retries", health.retries),
+        ];
+        for (name, _) in figures.iter().filter(|(_, figure)| *figure < 1) {
+            problems.push(Problem::new(format!("spec.health.{name}"), "must be at least 1"));
+        }
     }
     problems
 }

@@ -109,6 +109,10 @@ impl VolumeSpec {
     }
 }
 
+/// The most parts a path may have, and the most bytes of one; the disk's hands can do no more.
+const MOST_PARTS: usize = 8;
+const LONGEST_PART: usize = 220;
+
 pub(crate) fn validate(new: &Volume, old: Option<&Volume>) -> Vec<Problem> {
     let spec = &new.spec;
     let mut problems = Vec::new();
@@ -117,6 +121,17 @@ pub(crate) fn validate(new: &Volume, old: Option<&Volume>) -> Vec<Problem> {
         problems.push(Problem::new(
             "spec.path",
             format!("{:?} must be a plain path under the instance's data, without . or ..", spec.path),
+        ));
+    }
+    if spec.path.split('/').count() > MOST_PARTS || spec.path.split('/').any(|part| part.len() > LONGEST_PART)
+    {
+        let message = format!("may have at most {MOST_PARTS} parts of at most {LONGEST_PART} bytes");
+        problems.push(Problem::new("spec.path", message));
+    }
+    if spec.path.split('/').any(|part| part.starts_with(".hearth-")) {
+        problems.push(Problem::new(
+            "spec.path",
+            "may have no part that begins with .hearth-, which is kept for Hearth",
         ));
     }
     if spec.instance.contains('/') || !plain(&spec.instance) {
