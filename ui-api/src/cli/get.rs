@@ -4,7 +4,7 @@ use clap::Args;
 use hearth_meta::{Scope, Timestamp};
 
 use super::client::{Client, TABLE};
-use super::exit::{Exit, Failure, Outcome};
+use super::exit::{Exit, Outcome};
 use super::output::Output;
 use super::resource::{Asked, Target, collection, encode, parse_asked};
 use super::table::{Columns, Table};

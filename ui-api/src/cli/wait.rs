@@ -17,6 +17,9 @@ use super::resource::{Target, parse_one};
 /// How long to hold back before a server that went away is asked again.
 const RECONNECT: Duration = Duration::from_millis(500);
 
+/// How long a verdict that needs a person, and stood before the waiting began, may still change by itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Wait until an object is as wanted.
 ///
 /// Ends early when it Failed or needs you, unless that is what is waited for.
@@ -152,28 +155,42 @@ async fn look(
     on_change: &mut impl FnMut(Option<&Value>),
 ) -> Result<Option<Ended>, Trouble> {
     let listing = client.get(&target.alone()).await?;
-    *reached_once = true;
+    let is_first = !std::mem::replace(reached_once, true);
     let now = listing["items"].get(0);
     on_change(now);
-    if let Some(ended) = goal.judge(now) {
-        return Ok(Some(ended));
-    }
+    let mut ended = goal.judge(now);
+    // A verdict from before the waiting began may be about to change: its cause was perhaps just mended.
+    let mut patience = match ended {
+        Some(Ended::Unwell(_)) if is_first => Some(Instant::now() + PATIENCE),
+        Some(ended) => return Ok(Some(ended)),
+        None => None,
+    };
     let from = listing["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     let mut events =
         client.lines(&format!("{}&watch=true&resourceVersion={from}", target.alone()), JSON).await?;
-    while let Some(event) = events.next_event().await? {
+    loop {
+        let event = match patience {
+            None => events.next_event().await?,
+            Some(end) => match tokio::time::timeout_at(end, events.next_event()).await {
+                Ok(event) => event?,
+                Err(_) => return Ok(ended),
+            },
+        };
+        let Some(event) = event else { return Ok(None) };
         let object = match event["type"].as_str() {
             Some("ADDED" | "MODIFIED") => Some(&event["object"]),
             Some("DELETED") => None,
             Some("BOOKMARK") => continue,
-            _ => break,
+            _ => return Ok(None),
         };
         on_change(object);
-        if let Some(ended) = goal.judge(object) {
-            return Ok(Some(ended));
+        ended = goal.judge(object);
+        match ended {
+            Some(Ended::Unwell(_)) if patience.is_some() => {}
+            Some(ended) => return Ok(Some(ended)),
+            None => patience = None,
         }
     }
-    Ok(None)
 }
 
 /// Waits for several objects at once, each on its own line of a board; the worst end is what counts.

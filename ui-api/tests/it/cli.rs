@@ -6,6 +6,7 @@ mod declare;
 mod look;
 mod change;
 mod follow;
+mod whole;
 
 use hearth::cli::exit::Exit;
 use home::Home;
