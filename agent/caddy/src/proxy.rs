@@ -72,14 +72,14 @@ impl Caddy {
             match self.send_once(origin, &method, path, tag, body).await {
                 Ok(response) if response.status() != StatusCode::FORBIDDEN || is_last => return Ok(response),
                 Err(error) if error.is_connect() || error.is_timeout() || is_last => {
-                    return Err(Fault::Blind(format!("no answer from the proxy: {}", chain(&error))));
+                    return Err(Fault::Blind(format!("the proxy does not answer: {}", root(&error))));
                 }
                 // The first refusal may only mean that the other way of asking is right, so it is tried at once.
                 Ok(_) if tried == 0 => {}
                 _ => tokio::time::sleep(TRY_AGAIN_AFTER).await,
             }
         }
-        Err(Fault::Blind("no answer from the proxy".into()))
+        Err(Fault::Blind("the proxy does not answer".into()))
     }
 
     async fn send_once(
@@ -161,6 +161,15 @@ async fn words(response: Response) -> String {
 }
 
 /// An error with its reasons; the outermost alone never says what happened.
+/// What the system said in the end; what was being asked is known to whoever asks.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(reason) = innermost.source() {
+        innermost = reason;
+    }
+    innermost.to_string()
+}
+
 fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
