@@ -18,7 +18,7 @@ use hearth_engine::controller::{
 };
 use hearth_engine::{Key, Object};
 use hearth_kinds::App;
-use hearth_meta::labels;
+use hearth_meta::{Problem, labels};
 
 mod observe;
 mod render;
@@ -96,6 +96,21 @@ impl Controller for AppController {
         outcome: &Outcome<AppStep>,
     ) -> Report<App> {
         status::report(wanted, seen, outcome)
+    }
+}
+
+/// What admission has against an app whose compose file is given inline, for whoever takes it in; the same
+/// decision that is made again when it is carried out.
+pub fn refusals(app: &App) -> Vec<Problem> {
+    let Some(compose) = &app.spec.compose else { return Vec::new() };
+    let under_its_field = |problem: Problem| Problem::new("spec.compose", problem.to_string());
+    match observe::admit_app(app, &observe::inline(compose)) {
+        Ok(_) => Vec::new(),
+        // What concerns a field of the app itself keeps its name.
+        Err(problems) => problems
+            .into_iter()
+            .map(|p| if p.field.starts_with("spec.") { p } else { under_its_field(p) })
+            .collect(),
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::config::Config;
 use crate::server::{Server, ServerOptions};
 
+pub mod admission;
 pub mod bundle;
 pub mod wiring;
 
@@ -169,7 +170,7 @@ impl Running {
 /// # Errors
 /// Where the store cannot be opened or written.
 pub async fn open_store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Store> {
-    let kinds = hearth_kinds::all(&Settings { network_pool: config.network_pool });
+    let kinds = admission::kinds(&Settings { network_pool: config.network_pool });
     let options = OpenOptions { data_dir: config.data_dir.clone(), kinds, clock };
     let store =
         Store::open(options).await.with_context(|| format!("opening {}", config.data_dir.display()))?;

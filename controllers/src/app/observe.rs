@@ -83,7 +83,7 @@ impl AppController {
         let app = &wanted.object;
         let record = record(app);
         let mut files = match (&app.spec.compose, &app.spec.package) {
-            (Some(compose), _) => Files::from([(COMPOSE.to_owned(), compose.clone().into_bytes())]),
+            (Some(compose), _) => inline(compose),
             (None, Some(_)) if saved.is_some_and(|saved| saved.get(RECORD) == Some(&record)) => {
                 return Ok(Ok(saved.cloned().unwrap_or_default()));
             }
@@ -97,6 +97,11 @@ impl AppController {
         files.insert(RECORD.to_owned(), record);
         Ok(Ok(files))
     }
+}
+
+/// The files of an app whose compose file is given inline.
+pub(super) fn inline(compose: &str) -> Files {
+    Files::from([(COMPOSE.to_owned(), compose.as_bytes().to_vec())])
 }
 
 /// Everything needed to declare the app again. Secrets are named, never held.
@@ -113,7 +118,7 @@ fn record(app: &App) -> Vec<u8> {
     record.to_string().into_bytes()
 }
 
-fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Problem>> {
+pub(super) fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Problem>> {
     let values = values(app);
     let package = Package {
         files,
@@ -122,7 +127,9 @@ fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Problem>> {
         folders: &app.spec.permissions.folders,
         main_service: app.spec.main_service.as_deref(),
     };
-    let admitted = admit(&package)?;
+    let named =
+        |problem: Problem| if problem.field == "mainService" { problem.under("spec") } else { problem };
+    let admitted = admit(&package).map_err(|problems| problems.into_iter().map(named).collect::<Vec<_>>())?;
     if admitted.main_service.is_none() {
         let names: Vec<&str> = admitted.services.iter().map(|service| service.name.as_str()).collect();
         let message = format!("is required, since there are several services: {}", names.join(", "));

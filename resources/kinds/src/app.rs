@@ -198,7 +198,8 @@ pub(crate) fn default(new: &mut Value, old: Option<&Value>) {
     }
 }
 
-pub(crate) fn validate(new: &App, old: Option<&App>) -> Vec<Problem> {
+/// The rules a schema cannot say, but for what the compose file may do: that is admission's to decide.
+pub fn validate(new: &App, old: Option<&App>) -> Vec<Problem> {
     let spec = &new.spec;
     let mut problems = Vec::new();
     match (&spec.compose, &spec.package) {
