@@ -19,9 +19,9 @@ pub(crate) mod structure;
 use fields::FieldSet;
 use structure::Structure;
 
-/// Who writes, and when.
+/// Who writes, which the protocol calls a manager, and when.
 #[derive(Clone, Debug)]
-pub(crate) struct Manager {
+pub(crate) struct Author {
     pub(crate) name: String,
     pub(crate) api_version: String,
     pub(crate) now: Timestamp,
@@ -107,7 +107,7 @@ impl Owners {
     }
 
     /// Gives a manager exactly these fields. The time moves only when they change.
-    pub(crate) fn give(&mut self, manager: &Manager, operation: Operation, fields: FieldSet) {
+    pub(crate) fn give(&mut self, manager: &Author, operation: Operation, fields: FieldSet) {
         let place = self.all.iter().position(|owned| owned.is(&manager.name, operation));
         match place {
             Some(at) if fields.is_empty() => drop(self.all.remove(at)),
@@ -131,7 +131,7 @@ impl Owners {
     }
 }
 
-fn owned(manager: &Manager, operation: Operation, fields: FieldSet) -> Owned {
+fn owned(manager: &Author, operation: Operation, fields: FieldSet) -> Owned {
     let entry = ManagedFieldsEntry {
         manager: Some(manager.name.clone()),
         operation: Some(operation.as_str().to_owned()),
@@ -148,7 +148,7 @@ fn owned(manager: &Manager, operation: Operation, fields: FieldSet) -> Owned {
 ///
 /// A client may write `managedFields` itself, which is how fields pass from one manager to another; an empty list
 /// forgets everyone. What it leaves out stays.
-pub(crate) fn after_update(old: &Value, new: &mut Value, structure: &Structure<'_>, manager: &Manager) {
+pub(crate) fn after_update(old: &Value, new: &mut Value, structure: &Structure<'_>, manager: &Author) {
     let said = new["metadata"]["managedFields"].is_array();
     let mut owners = Owners::of(if said { new } else { old });
     let (before, after) = (structure.fields_of(old), structure.fields_of(new));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::accept::Form;
 use crate::failure::Failure;
-use crate::ownership::Manager;
+use crate::ownership::Author;
 use crate::parameters::Parameters;
 use crate::router::Wire;
 
@@ -98,8 +98,8 @@ impl Call<'_> {
     }
 
     /// Who sets fields by it.
-    pub(crate) fn manager(&self) -> Manager {
-        Manager {
+    pub(crate) fn manager(&self) -> Author {
+        Author {
             name: self.parameters.field_manager.clone().unwrap_or_else(|| self.agent.clone()),
             api_version: self.kind.api_version(),
             now: self.wire.store.clock().now(),

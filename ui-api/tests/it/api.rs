@@ -1,4 +1,5 @@
 //! The API over a real store and real TLS, as clients of the Kubernetes protocol use it.
+#![allow(clippy::unwrap_used, reason = "everything here is a test")]
 
 mod home;
 mod signing_in;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{FieldSet, Path};
 use super::structure::Structure;
-use super::{Manager, Operation, Owners};
+use super::{Author, Operation, Owners};
 
 /// A field that another manager set otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Applied<'a> {
     /// Its whole wish.
     pub(crate) config: &'a Value,
     /// Who it is.
-    pub(crate) manager: &'a Manager,
+    pub(crate) manager: &'a Author,
     /// Whether it takes what others set otherwise.
     pub(crate) force: bool,
 }
@@ -62,7 +62,7 @@ fn is_only_a_place(path: &Path, live: &Value, wanted: &FieldSet) -> bool {
     wanted.has_within(path) && path.find(live).is_some()
 }
 
-fn conflicts(owners: &Owners, manager: &Manager, changed: &FieldSet) -> Vec<Conflict> {
+fn conflicts(owners: &Owners, manager: &Author, changed: &FieldSet) -> Vec<Conflict> {
     let mut found = Vec::new();
     for path in changed.iter() {
         for other in owners.others(&manager.name, Operation::Apply).filter(|other| other.fields.touches(path))
@@ -79,7 +79,7 @@ fn conflicts(owners: &Owners, manager: &Manager, changed: &FieldSet) -> Vec<Conf
 
 /// Takes out what the manager said before and no longer says, where nobody else says it. The outermost goes first: an item
 /// goes with all that is in it, and is found by its key as long as that is there.
-fn drop_unsaid(merged: &mut Value, unsaid: &FieldSet, wanted: &FieldSet, owners: &Owners, manager: &Manager) {
+fn drop_unsaid(merged: &mut Value, unsaid: &FieldSet, wanted: &FieldSet, owners: &Owners, manager: &Author) {
     let is_said = |path: &Path| {
         wanted.touches(path)
             || owners.others(&manager.name, Operation::Apply).any(|other| other.fields.touches(path))

@@ -3,7 +3,7 @@
 use hearth_meta::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::Manager;
+use super::super::Author;
 use super::super::after_update;
 use super::super::structure::Structure;
 use super::{Applied, Conflict, apply};
@@ -20,8 +20,8 @@ fn schema() -> Value {
     } } } })
 }
 
-fn manager(name: &str) -> Manager {
-    Manager { name: name.into(), api_version: "v1".into(), now: Timestamp::UNIX_EPOCH }
+fn manager(name: &str) -> Author {
+    Author { name: name.into(), api_version: "v1".into(), now: Timestamp::UNIX_EPOCH }
 }
 
 fn empty() -> Value {
