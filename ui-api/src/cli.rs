@@ -30,7 +30,7 @@ mod events;
 mod describe;
 mod why;
 mod text_diff;
-mod diff;
+mod differences;
 mod logs;
 mod history;
 mod power;
@@ -98,7 +98,7 @@ enum Remote {
     Get(get::Get),
     Describe(describe::Describe),
     Why(why::Why),
-    Diff(diff::Diff),
+    Diff(differences::Diff),
     Wait(wait::Wait),
     Delete(delete::Delete),
     Events(events::Events),
@@ -196,7 +196,7 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::Get(args) => get::run(args, client, out).await,
         Remote::Describe(args) => describe::run(args, client, out).await,
         Remote::Why(args) => why::run(args, client, out).await,
-        Remote::Diff(args) => diff::run(args, client, out).await,
+        Remote::Diff(args) => differences::run(args, client, out).await,
         Remote::Wait(args) => wait::run(args, client, out).await,
         Remote::Delete(args) => delete::run(args, client, out).await,
         Remote::Events(args) => events::run(args, client, out).await,
