@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Wanted,
 };
-use hearth_engine::{Clock, Engine, Object, OpenOptions, Query, Store, SystemClock, WriteOptions};
+use hearth_engine::{Clock, Engine, Key, Object, OpenOptions, Query, Store, SystemClock, WriteOptions};
 use hearth_meta::{Claim, CommonStatus, HasCommon, KindInfo, Reason, Scope};
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -143,6 +143,7 @@ async fn main() -> Outcomes<()> {
         let rate = count as f64 / MEASURED.as_secs_f64();
         writeln!(out, "{writers} writers: {rate:.0} durable writes/s, p50 {half:?}, p99 {most:?}")?;
     }
+    writeln!(out, "{WRITERS} writers: {:.0} durable status writes/s", statuses(&store, &clock).await)?;
     for n in 0..KEYS {
         let made = lamp(format!("k{n}"), "red".into())?;
         let store = store.clone();
@@ -160,7 +161,7 @@ async fn main() -> Outcomes<()> {
     Ok(())
 }
 
-/// Status writes and spec writes of objects of 2 KiB, one after the other by each writer.
+/// Spec writes of objects of 2 KiB, one after the other by each writer.
 async fn writes(store: &Store, clock: &SystemClock, writers: usize) -> (usize, Vec<Duration>) {
     let end = clock.elapsed() + MEASURED;
     let writer = |n: usize| {
@@ -192,6 +193,29 @@ async fn writes(store: &Store, clock: &SystemClock, writers: usize) -> (usize, V
         .flatten()
         .collect();
     (waits.len(), waits)
+}
+
+/// Statuses of 2 KiB, which enter no history.
+async fn statuses(store: &Store, clock: &SystemClock) -> f64 {
+    let end = clock.elapsed() + MEASURED;
+    let writer = |n: usize| {
+        let (store, clock) = (store.clone(), *clock);
+        tokio::spawn(async move {
+            let key = Key::new("Lamp", "den", format!("w{n}"));
+            let uid = store.get(&key).map(|object| object.uid().to_owned()).unwrap_or_default();
+            let mut count = 0;
+            while clock.elapsed() < end {
+                let status = json!({"text": format!("{count:02048}")});
+                if store.update_status(&key, &uid, status).await.is_err() {
+                    break;
+                }
+                count += 1;
+            }
+            count
+        })
+    };
+    let counts = futures::future::join_all((0..WRITERS).map(writer)).await;
+    f64::from(counts.into_iter().filter_map(Result::ok).sum::<i32>()) / MEASURED.as_secs_f64()
 }
 
 async fn turns(store: Store, clock: &SystemClock) -> f64 {

@@ -37,7 +37,9 @@ pub trait Controller: Send + Sync + 'static {
     /// Its name, as in its finalizer and in events.
     const NAME: &'static str;
 
-    /// Whether all objects of the kind are one set that is read and written together.
+    /// Whether all objects of the kind are one set that is read and written together. A pause or a policy then
+    /// holds a step only where it holds for every object that differs, and nothing is done at all while one of
+    /// them cannot be read.
     const IS_SET: bool = false;
 
     /// What wakes it besides its own objects.
@@ -53,7 +55,7 @@ pub trait Controller: Send + Sync + 'static {
     /// All of ours that exists in the backend: a cheap look, once a minute.
     async fn survey(&self) -> Result<Vec<Found>, Blind>;
 
-    /// Everything `diff` and `plan` need to know.
+    /// Everything `diff` and `plan` need to know. It has 30 seconds; then it could not tell.
     async fn observe(&self, wanted: &[Wanted<Self::Kind>]) -> Result<Self::Facts, Blind>;
 
     /// What is wanted of the backend, hashed: what [`crate::store::Intent::last_applied`] is compared with. By
@@ -69,7 +71,8 @@ pub trait Controller: Send + Sync + 'static {
     /// What to do next. Only the first step is taken; then it is observed and planned again.
     fn plan(&self, wanted: &[Wanted<Self::Kind>], facts: &Self::Facts) -> Plan<Self::Step>;
 
-    /// Carries out one step.
+    /// Carries out one step. A quick one has 180 seconds, and a slow one as much without progress; then it is
+    /// dropped where it stands and has failed.
     async fn act(&self, step: &Self::Step, wanted: &[Wanted<Self::Kind>], cx: &Act) -> Result<(), StepError>;
 
     /// What people are told.
@@ -108,7 +111,8 @@ pub trait Step: Clone + Debug + PartialEq + Send + Sync + 'static {
         false
     }
 
-    /// Whether it must not be taken again by itself after an interruption (AL-23).
+    /// Whether it must not be taken again by itself after an interruption (AL-23): then the object waits for a
+    /// newer spec, or for a person's poke.
     fn is_dangerous(&self) -> bool {
         false
     }
@@ -194,7 +198,8 @@ pub struct Plan<S> {
     pub wait: Option<Wait>,
     /// Why it cannot go on by itself, when there is no step.
     pub stuck: Option<Stuck>,
-    /// Whether this is an install or update under way, which needs one of the engine's slots (AL-59).
+    /// Whether this is an install or update under way, which needs one of the engine's slots (AL-59). The slot is
+    /// held while the key works or waits, and given back when it settles, fails or is held back.
     pub holds_slot: bool,
 }
 

@@ -78,11 +78,19 @@ fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {
     }
 }
 
+/// Longer values are cut in a difference: the whole spec stands beside it, and each write would otherwise put a
+/// compose file down three times.
+const LONGEST_SHOWN: usize = 200;
+
 fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => Some(format!("{} ...", &text[..end])),
+        None => Some(text),
     }
 }
 

@@ -32,6 +32,17 @@ async fn every_spec_write_is_kept_with_who_made_it_and_what_it_changed() {
 }
 
 #[tokio::test]
+async fn a_long_value_is_whole_in_the_spec_and_cut_in_the_difference() {
+    let home = Home::new().await;
+    let long = "é".repeat(5000);
+    home.lamp("a", json!({"color": long})).await;
+    let rows = home.store.history(&key("Lamp", "a")).await.unwrap();
+    assert_eq!(rows[0].spec["color"], long);
+    let wanted = rows[0].differences[0].wanted.clone().unwrap();
+    assert_eq!(wanted, format!("{} ...", "é".repeat(200)));
+}
+
+#[tokio::test]
 async fn the_history_cannot_be_rewritten() {
     let home = Home::new().await;
     home.card("a").await;
