@@ -42,8 +42,10 @@ pub(crate) mod printed;
 pub(crate) mod path;
 pub(crate) mod json;
 pub mod files;
+pub mod folder;
 
 pub use files::Files;
+pub use folder::Folder;
 
 /// What `config` is asked.
 pub struct ConfigRequest<'a> {

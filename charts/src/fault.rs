@@ -32,6 +32,11 @@ impl Faults {
         }
     }
 
+    /// Whether no more problems are taken.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= MOST_FAULTS
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

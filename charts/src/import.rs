@@ -21,6 +21,7 @@ use crate::compose::{canonical, defaults, extends, interpolate, path, secret, sh
 use crate::fault::Faults;
 use crate::node::{Map, Node, Value};
 use crate::yaml::build;
+use crate::yaml::limits::MOST_SERVICES;
 
 mod report;
 mod variables;
@@ -94,13 +95,29 @@ fn read(request: &Request<'_>, report: &mut Report, seen: &mut Vec<String>) -> R
     report.values = values.wanted();
     let files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let environment = BTreeMap::new();
-    let mut loader = Loader { files: &files, folder: HERE.to_owned(), home: None, seen, environment };
+    let mut loader = Loader {
+        files: &files,
+        folder: HERE.to_owned(),
+        home: None,
+        seen,
+        environment,
+        reads: 0,
+        bytes: 0,
+        copied: 0,
+    };
     extends::apply(&mut loader, &mut document.root, request.file, HERE, &[])?;
     if document.root.get("include").is_some() {
         return Err(Faults::one(document.root.at, "include", "import the files it includes first"));
     }
     unique::enforce(&mut document.root)?;
     shape::check(&document.root)?;
+    if shape::services(&document.root).count() > MOST_SERVICES {
+        return Err(Faults::one(
+            document.root.at,
+            "services",
+            format!("an app has at most {MOST_SERVICES} services"),
+        ));
+    }
     canonical::canonical(&mut document.root)?;
     unique::enforce(&mut document.root)?;
     defaults::resolve_paths(&mut document.root, &path::Base { folder: HERE, home: None })?;

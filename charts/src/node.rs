@@ -157,6 +157,16 @@ impl Node {
         }
     }
 
+    /// How much the tree holds: its values, with a share for long texts.
+    pub(crate) fn weight(&self) -> usize {
+        match &self.value {
+            Value::Text(text) => crate::yaml::limits::weight(text.len()),
+            Value::List(items) => 1 + items.iter().map(Node::weight).sum::<usize>(),
+            Value::Map(entries) => 1 + entries.values().map(Node::weight).sum::<usize>(),
+            _ => 1,
+        }
+    }
+
     /// The value as a number, if it is one.
     pub(crate) fn number(&self) -> Option<f64> {
         match self.value {

@@ -1,5 +1,7 @@
 //! What a service sees of the disk: the app's data, granted folders and devices, memory.
 
+use std::collections::BTreeSet;
+
 use super::{DATA, Device, FolderMount, Judge, Mount, Service, Tmpfs};
 use crate::compose::{path, units};
 use crate::node::{Node, Value};
@@ -231,11 +233,11 @@ pub(super) fn forbid_nesting(judge: &mut Judge<'_>, services: &[Service]) {
         .collect();
     sources.sort_unstable();
     sources.dedup();
+    let mounted: BTreeSet<&str> = sources.iter().map(|(source, _)| *source).collect();
     for (inner, service) in &sources {
-        let outer = sources
-            .iter()
-            .find(|(outer, _)| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/')));
-        if let Some((outer, _)) = outer {
+        let outer =
+            inner.match_indices('/').map(|(end, _)| &inner[..end]).find(|outer| mounted.contains(outer));
+        if let Some(outer) = outer {
             let message = format!(
                 "`./{inner}` lies inside `./{outer}`, which is mounted too; mount folders that lie side by side"
             );

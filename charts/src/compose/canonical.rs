@@ -7,6 +7,7 @@ use super::schema::SECTIONS;
 use super::{merge, ports, volume};
 use crate::fault::Faults;
 use crate::node::{At, Map, Node, Path, Value};
+use crate::yaml::limits::MOST_PORTS;
 
 /// Writes out the short forms of a whole file.
 pub(crate) fn canonical(root: &mut Node) -> Result<(), Faults> {
@@ -27,6 +28,8 @@ pub(crate) fn canonical(root: &mut Node) -> Result<(), Faults> {
 struct Stage {
     path: Path,
     faults: Faults,
+    /// Ports unfolded so far.
+    ports: usize,
 }
 
 impl Stage {
@@ -172,7 +175,18 @@ impl Stage {
                 _ => Err(format!("expected a port, this is {}", item.kind())),
             };
             match parsed {
-                Ok(ports) => out.extend(ports.into_iter().map(|port| long_port(port, item.at))),
+                Ok(ports) if self.ports + ports.len() > MOST_PORTS => {
+                    self.faults.add(
+                        item.at,
+                        &self.path,
+                        "the ranges of the file unfold into more ports than there are",
+                    );
+                    break;
+                }
+                Ok(ports) => {
+                    self.ports += ports.len();
+                    out.extend(ports.into_iter().map(|port| long_port(port, item.at)));
+                }
                 Err(message) => {
                     self.path.enter_item(index);
                     self.faults.add(item.at, &self.path, message);

@@ -1,6 +1,7 @@
 //! Files of variables: `.env`, and what `env_file` and `label_file` name.
 
 use super::template::{self, Lookup};
+use crate::yaml::limits::MOST_PROJECT_BYTES;
 use std::collections::BTreeMap;
 
 /// Variables read so far.
@@ -20,6 +21,7 @@ pub(crate) struct Wrong {
 /// The first line that is not a variable.
 pub(crate) fn read(text: &str, variables: &mut Variables, lookup: &Lookup<'_>) -> Result<(), Wrong> {
     let mut reader = Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
+    let mut produced = 0;
     while reader.next_statement() {
         let line = reader.line;
         let at_line = |message: String| Wrong { line, message };
@@ -38,6 +40,10 @@ pub(crate) fn read(text: &str, variables: &mut Variables, lookup: &Lookup<'_>) -
                         template::substitute(&value, &both).map_err(at_line)?
                     }
                 };
+                produced += value.len();
+                if produced > MOST_PROJECT_BYTES {
+                    return Err(at_line("the variables unfold into more text than is read".to_owned()));
+                }
                 variables.insert(name, value);
             }
         }

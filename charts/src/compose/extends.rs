@@ -4,6 +4,7 @@ use super::load::Loader;
 use super::{canonical, defaults, merge, path, unique};
 use crate::fault::Faults;
 use crate::node::{At, Map, Node, Value};
+use crate::yaml::limits::MOST_WEIGHT;
 
 /// How long a chain of services may be.
 const MOST_STEPS: usize = 50;
@@ -73,6 +74,10 @@ impl Chain<'_, '_> {
         };
         if base.is_null() {
             return Ok(service);
+        }
+        self.loader.copied += base.weight();
+        if self.loader.copied > MOST_WEIGHT {
+            return Err(wrong("the services copy more from each other than is read".to_owned()));
         }
         let base = reset_service(base, name, resets);
         let mut merged = merge::service(base, service)?;

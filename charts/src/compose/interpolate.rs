@@ -8,6 +8,7 @@ use super::template::{self, Lookup};
 use super::units;
 use crate::fault::Faults;
 use crate::node::{Node, Path, Value};
+use crate::yaml::limits::MOST_PROJECT_BYTES;
 
 /// What the text at a path turns into once its variables are in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +68,7 @@ pub(crate) fn interpolate(root: &mut Node, lookup: &Lookup<'_>) -> Result<(), Fa
     let candidates: Vec<(Vec<&str>, Cast)> =
         CASTS.iter().map(|(path, cast)| (path.split('.').collect(), *cast)).collect();
     let live: Vec<usize> = (0..candidates.len()).collect();
-    let mut walk = Walk { lookup, candidates, path: Path::default(), faults: Faults::default() };
+    let mut walk = Walk { lookup, candidates, path: Path::default(), faults: Faults::default(), produced: 0 };
     walk.visit(root, 0, &live);
     walk.faults.stop()
 }
@@ -77,6 +78,8 @@ struct Walk<'a> {
     candidates: Vec<(Vec<&'static str>, Cast)>,
     path: Path,
     faults: Faults,
+    /// Bytes of text so far.
+    produced: usize,
 }
 
 impl Walk<'_> {
@@ -88,6 +91,16 @@ impl Walk<'_> {
                     live.iter().map(|&index| &self.candidates[index]).find(|(path, _)| path.len() == depth);
                 let cast = cast.map(|(_, cast)| *cast);
                 let new = template::substitute(text, self.lookup).and_then(|text| apply(text, cast));
+                if let Ok(Value::Text(text)) = &new {
+                    self.produced += text.len();
+                }
+                if self.produced > MOST_PROJECT_BYTES {
+                    return self.faults.add(
+                        node.at,
+                        &self.path,
+                        "the variables unfold into more text than is read",
+                    );
+                }
                 match new {
                     Ok(value) => node.value = value,
                     Err(message) => self.faults.add(node.at, &self.path, message),

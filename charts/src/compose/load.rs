@@ -16,6 +16,7 @@ use super::{
 use crate::fault::Faults;
 use crate::node::{At, Map, Node};
 use crate::yaml::build::{self, Parsed};
+use crate::yaml::limits::{MOST_PROJECT_BYTES, MOST_READS, MOST_SERVICES};
 
 /// What to load, and from where.
 pub(crate) struct Request<'a> {
@@ -53,6 +54,9 @@ pub(crate) fn load(request: Request<'_>, seen: &mut Vec<String>) -> Result<Loade
         home: request.home,
         seen,
         environment: request.environment,
+        reads: 0,
+        bytes: 0,
+        copied: 0,
     };
     loader.env_files(request.env_files)?;
     let parsed =
@@ -82,6 +86,10 @@ pub(crate) struct Loader<'a> {
     pub home: Option<&'a str>,
     pub seen: &'a mut Vec<String>,
     pub environment: BTreeMap<String, String>,
+    /// Files read, their bytes, and what `extends` copied, so that nothing multiplies without end.
+    pub reads: usize,
+    pub bytes: usize,
+    pub copied: usize,
 }
 
 impl Loader<'_> {
@@ -94,6 +102,11 @@ impl Loader<'_> {
         };
         let inside = inside.ok_or_else(|| format!("`{name}` lies outside the folder of the compose file"))?;
         let Some(text) = self.files.read(&inside)? else { return Ok(None) };
+        self.reads += 1;
+        self.bytes += text.len();
+        if self.reads > MOST_READS || self.bytes > MOST_PROJECT_BYTES {
+            return Err("the project reads more files than is allowed; it includes too much".to_owned());
+        }
         let known = self.seen.iter().position(|seen| *seen == inside);
         let index = known.unwrap_or_else(|| {
             self.seen.push(inside);
@@ -217,6 +230,10 @@ impl Loader<'_> {
         let mut merged = merge::files(base, root)?;
         unique::enforce(&mut merged)?;
         shape::check(&merged)?;
+        if shape::services(&merged).count() > MOST_SERVICES {
+            let message = format!("a project has at most {MOST_SERVICES} services");
+            return Err(Faults::one(merged.at, "services", message));
+        }
         if let Some(entries) = merged.as_map_mut() {
             entries.remove("version");
         }

@@ -4,6 +4,8 @@
 //! replaced. The exceptions are in [`rule_for`]. Source: the Compose specification, "Merge and
 //! override", and Docker Compose where that is silent.
 
+use std::collections::HashSet;
+
 use crate::fault::Faults;
 use crate::node::{At, Map, Node, Value};
 
@@ -74,9 +76,8 @@ fn merge(base: Node, over: Node, path: &mut Vec<String>) -> Result<Node, Faults>
         Rule::Hosts => {
             let at = over.at;
             let mut pairs = sequence(base);
-            let new: Vec<Node> =
-                sequence(over).into_iter().filter(|new| !pairs.iter().any(|old| old.same(new))).collect();
-            pairs.extend(new);
+            let known: HashSet<String> = pairs.iter().map(as_printed).collect();
+            pairs.extend(sequence(over).into_iter().filter(|new| !known.contains(&as_printed(new))));
             Ok(Node::list(pairs, at))
         }
         Rule::Build => mappings(as_build(base), as_build(over), path),

@@ -1,5 +1,7 @@
 //! Is every key known, and does every value have a shape its key allows?
 
+use std::collections::HashSet;
+
 use hearth_meta::problem::nearest;
 
 use super::schema::top::FILE;
@@ -92,7 +94,8 @@ impl Stage {
     }
 
     fn unknown(&mut self, section: &Section, key: &str, value: &Node) {
-        let near = nearest(key, section.fields.iter().map(|field| field.key));
+        let short = key.len() < 50 && !self.faults.is_full();
+        let near = if short { nearest(key, section.fields.iter().map(|field| field.key)) } else { None };
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         self.faults.add_at(value.at, self.path.of(key), format!("the key `{key}` does not exist here{hint}"));
     }
@@ -116,10 +119,11 @@ impl Stage {
 
     fn list(&mut self, list: &List, node: &Node) {
         let items = node.as_list().unwrap_or_default();
+        let mut seen = Seen::default();
         for (index, item) in items.iter().enumerate() {
             self.path.enter_item(index);
             self.value(&list.item, item);
-            if list.unique && repeats(items, index) {
+            if list.unique && seen.repeats(item) {
                 self.faults.add(
                     item.at,
                     &self.path,
@@ -131,10 +135,30 @@ impl Stage {
     }
 }
 
-/// Whether an earlier item is the same.
-fn repeats(items: &[Node], index: usize) -> bool {
-    // Texts are most of what lists hold; comparing them needs no walk.
-    items[..index].iter().any(|earlier| earlier.same(&items[index]))
+/// The items of a list so far. Texts, which are most of what lists hold, are looked up; others are
+/// compared one by one, and only so many of them.
+#[derive(Default)]
+struct Seen<'a> {
+    texts: HashSet<&'a str>,
+    others: Vec<&'a Node>,
+}
+
+const MOST_COMPARED: usize = 2_000;
+
+impl<'a> Seen<'a> {
+    /// Whether an earlier item is the same.
+    fn repeats(&mut self, item: &'a Node) -> bool {
+        if let Some(text) = item.as_text() {
+            return !self.texts.insert(text);
+        }
+        if self.others.iter().any(|earlier| earlier.same(item)) {
+            return true;
+        }
+        if self.others.len() < MOST_COMPARED {
+            self.others.push(item);
+        }
+        false
+    }
 }
 
 /// Whether a value is of the kind a shape is for, without a look inside.

@@ -32,6 +32,7 @@ fn nested(text: &str, lookup: &Lookup<'_>, depth: usize) -> Result<String, Strin
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
+    let mut line = Line::default();
     while let Some(dollar) = rest.find('$') {
         out.push_str(&rest[..dollar]);
         let after = &rest[dollar + 1..];
@@ -41,7 +42,7 @@ fn nested(text: &str, lookup: &Lookup<'_>, depth: usize) -> Result<String, Strin
                 &after[1..]
             }
             Some(b'{') => {
-                let (form, left) = braced(&after[1..]).ok_or_else(|| invalid(text))?;
+                let (form, left) = braced(text, &after[1..], &mut line).ok_or_else(|| invalid(text))?;
                 out.push_str(&form.value(lookup, depth)?);
                 left
             }
@@ -97,8 +98,27 @@ struct Operator {
     empty_too: bool,
 }
 
-/// Reads what follows `${`; gives the form and the text behind its closing brace.
-fn braced(text: &str) -> Option<(Form<'_>, &str)> {
+/// The line that is read: where it ends, and its last closing brace. Looked for once for each line,
+/// since a line can hold any number of variables.
+#[derive(Default)]
+struct Line {
+    end: usize,
+    last_brace: Option<usize>,
+}
+
+impl Line {
+    /// The last closing brace of the line that `at` stands in, if it is not before `at`.
+    fn last_brace_from(&mut self, whole: &str, at: usize) -> Option<usize> {
+        if at >= self.end {
+            self.end = whole[at..].find('\n').map_or(whole.len(), |end| at + end).max(at + 1);
+            self.last_brace = whole.get(at..self.end.min(whole.len()))?.rfind('}').map(|brace| at + brace);
+        }
+        self.last_brace.filter(|brace| *brace >= at)
+    }
+}
+
+/// Reads what follows `${`, the end of `whole`; gives the form and the text behind its closing brace.
+fn braced<'a>(whole: &str, text: &'a str, line: &mut Line) -> Option<(Form<'a>, &'a str)> {
     let name = &text[..name_length(text)];
     if name.is_empty() {
         return None;
@@ -110,8 +130,8 @@ fn braced(text: &str) -> Option<(Form<'_>, &str)> {
     let (empty_too, operator) = after.strip_prefix(':').map_or((false, after), |rest| (true, rest));
     let kind = *operator.as_bytes().first().filter(|kind| b"-?+".contains(kind))?;
     let word_start = text.len() - operator.len() + 1;
-    let line_end = text[word_start..].find('\n').map_or(text.len(), |end| word_start + end);
-    let last_brace = word_start + text[word_start..line_end].rfind('}')?;
+    let before = whole.len() - text.len();
+    let last_brace = line.last_brace_from(whole, before + word_start)? - before;
     let close = balanced(&text.as_bytes()[..=last_brace]).unwrap_or(last_brace);
     if close < word_start {
         return None;
@@ -175,11 +195,12 @@ pub(crate) fn uses(text: &str) -> Vec<Use> {
 
 fn collect(text: &str, depth: usize, out: &mut Vec<Use>) {
     let mut rest = text;
+    let mut line = Line::default();
     while let Some(dollar) = rest.find('$').filter(|_| depth <= MOST_NESTED) {
         let after = &rest[dollar + 1..];
         rest = match after.as_bytes().first() {
             Some(b'$') => &after[1..],
-            Some(b'{') => match braced(&after[1..]) {
+            Some(b'{') => match braced(text, &after[1..], &mut line) {
                 Some((form, left)) => {
                     let has_default = form.operator.is_some_and(|operator| operator.kind != b'?');
                     out.push(Use { name: form.name.to_owned(), has_default });

@@ -3,12 +3,12 @@
 //! No recursion: levels are kept on a stack of bounded height, and aliases are unfolded only within
 //! the weight a file may have, so neither nesting nor aliases can be used as a weapon.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::frame::{Frame, Key, Open, OpenMap};
-use super::limits::{MOST_BYTES, MOST_DEPTH, MOST_WEIGHT, weight};
+use super::limits::{MOST_BYTES, MOST_DEPTH, MOST_DOCUMENTS, MOST_WEIGHT, weight};
 use super::repair::Repaired;
 use super::scalar;
 use super::tabs::Tabs;
@@ -28,6 +28,18 @@ pub(crate) fn parse(text: &str, file: u16) -> Result<Vec<Parsed>, Faults> {
     if text.len() > MOST_BYTES {
         let message = format!("the file has {} bytes; at most {MOST_BYTES} are read", text.len());
         return Err(Faults::one(At { file, line: 1, column: 1 }, "", message));
+    }
+    // Docker Compose's parser wants something before the mark that ends a document.
+    let mut lines = text.lines().zip(1..);
+    if let Some((line, number)) =
+        lines.find(|(line, _)| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+        && line.trim_end() == "..."
+    {
+        return Err(Faults::one(
+            At { file, line: number, column: 1 },
+            "",
+            "`...` ends a document, and none has begun",
+        ));
     }
     let mut text = Repaired::new(text.strip_prefix('\u{feff}').unwrap_or(text));
     loop {
@@ -104,7 +116,7 @@ struct Anchored {
     node: Node,
     weight: usize,
     /// Where the anchor's aliases were followed, to refuse what Docker Compose takes for a cycle.
-    followed: Vec<String>,
+    followed: BTreeSet<String>,
 }
 
 struct Builder {
@@ -128,6 +140,13 @@ impl Builder {
             Event::DocumentStart(explicit) => {
                 if !explicit && !self.done.is_empty() {
                     return Err(Faults::one(at, "", "another document begins with `---`"));
+                }
+                if self.done.len() >= MOST_DOCUMENTS {
+                    return Err(Faults::one(
+                        at,
+                        "",
+                        format!("a file has at most {MOST_DOCUMENTS} documents"),
+                    ));
                 }
                 self.root = None;
             }
@@ -281,7 +300,7 @@ impl Builder {
             return Ok(());
         }
         self.count(weight, node.at)?;
-        self.anchors.insert(anchor, Anchored { node: node.clone(), weight, followed: Vec::new() });
+        self.anchors.insert(anchor, Anchored { node: node.clone(), weight, followed: BTreeSet::new() });
         Ok(())
     }
 
@@ -320,12 +339,14 @@ impl Anchored {
     /// Notes that the value is repeated at `path`. Docker Compose takes a value repeated both
     /// somewhere and below that place for a cycle, unless the two are in different services.
     fn follow(&mut self, path: &str) -> bool {
-        let below = |outer: &str, inner: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with(['.', '[']))
-        };
-        let cycle = self.followed.iter().any(|other| below(other, path) || below(path, other));
-        self.followed.push(path.to_owned());
-        !cycle
+        let ends = path.char_indices().filter(|(_, c)| matches!(c, '.' | '[')).map(|(end, _)| end);
+        let above = ends.into_iter().any(|end| self.followed.contains(&path[..end]));
+        let below = ['.', '['].iter().any(|separator| {
+            let start = format!("{path}{separator}");
+            self.followed.range(start.clone()..).next().is_some_and(|next| next.starts_with(&start))
+        });
+        self.followed.insert(path.to_owned());
+        !(above || below)
     }
 }
 

@@ -14,3 +14,18 @@ pub(crate) const MOST_WEIGHT: usize = 400_000;
 pub(crate) const fn weight(bytes: usize) -> usize {
     1 + bytes / 32
 }
+
+/// Services of one project. People have up to thirty; every pair of them may be looked at.
+pub(crate) const MOST_SERVICES: usize = 1_000;
+
+/// Files read for one project, each as often as it is read.
+pub(crate) const MOST_READS: usize = 200;
+
+/// Bytes read, and bytes that variables may add, for one project.
+pub(crate) const MOST_PROJECT_BYTES: usize = 16 << 20;
+
+/// Ports that ranges may unfold into, in one file: all there are, and some.
+pub(crate) const MOST_PORTS: usize = 70_000;
+
+/// Documents of one file. Each is merged onto those before it.
+pub(crate) const MOST_DOCUMENTS: usize = 1_000;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::corpus::{Case, cases};
 use crate::oracle::difference;
 
-mod dice;
+pub(crate) mod dice;
 mod generate;
 mod mutate;
 

@@ -7,4 +7,7 @@ mod oracle;
 mod admission;
 mod hostile;
 mod importing;
+mod limits;
+mod faults;
+mod escape;
 mod fuzz;
