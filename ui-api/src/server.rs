@@ -24,6 +24,7 @@ mod authority;
 mod credential;
 mod private_file;
 mod sign_in;
+mod unread;
 mod listen;
 mod logs;
 mod history;

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use hearth_capabilities::Containers;
 use hearth_engine::{Engine, Store};
 use hearth_wire::Wire;
 
 use super::credential::Credential;
-use super::{history, live, logs, preview, sign_in};
+use super::{history, live, logs, preview, sign_in, unread};
 
 /// What the places need. Clones are the same.
 #[derive(Clone)]
@@ -47,4 +47,5 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         .with_state(places)
         .fallback_service(protocol)
         .layer(from_fn_with_state(credential, sign_in::check))
+        .layer(from_fn(unread::mark))
 }
