@@ -19,7 +19,7 @@ REAL_SUITES = {
     "linux": r"\S+ \S*real_linux",
 }
 OTHER_SUITES = {
-    "house rules": r"hearth-testbed::it (layering|licences|names|parity|tidy)::",
+    "house rules": r"hearth-testbed::it (layering|licences|machine|names|parity|schemas|tidy)::",
     "pretend": r"(hearth-pretend|hearth-testbed)\b",
     "units and the rest": r"",
 }
