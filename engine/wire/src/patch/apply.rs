@@ -46,12 +46,12 @@ pub(super) async fn answer(call: &Call<'_>, sent: Body) -> Result<Response, Fail
 
 /// Reads what is applied. JSON is YAML as well, and it is what every client sends.
 async fn read(call: &Call<'_>, sent: Body) -> Result<(Value, Vec<String>), Failure> {
+    let bytes = body::read(sent).await?;
     if call.parameters.field_manager.is_none() {
         let problem =
             Problem::new("fieldManager", "is required for apply; say who you are with ?fieldManager=NAME");
         return Err(Failure::invalid(call.kind, call.name(), &[problem]));
     }
-    let bytes = body::read(sent).await?;
     let mut config: Value = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::bad_request(format!(
             "the configuration is not JSON, the one form of YAML that is read here: {error}"
