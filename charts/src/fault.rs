@@ -46,6 +46,14 @@ impl Faults {
         if self.is_empty() { Ok(()) } else { Err(self) }
     }
 
+    /// Takes over what another stage found.
+    pub(crate) fn absorb(&mut self, found: Result<(), Faults>) {
+        if let Err(faults) = found {
+            let room = MOST_FAULTS.saturating_sub(self.list.len());
+            self.list.extend(faults.list.into_iter().take(room));
+        }
+    }
+
     /// One problem on its own.
     pub(crate) fn one(at: At, path: impl Into<String>, message: impl Into<String>) -> Self {
         let mut faults = Self::default();

@@ -97,7 +97,7 @@ fn bind(
             out.data.push(Mount { target, source: inside, read_only });
         }
         Err(_) if granted(judge.package.folders, source) => {
-            out.folders.push(FolderMount { target, source: source.to_owned(), read_only });
+            out.folders.push(FolderMount { target, source: path::clean(source), read_only });
         }
         Err(message) => judge.refuse(node, format!("{path}.source"), message),
     }
@@ -126,11 +126,7 @@ fn inside_data(source: &str) -> Result<String, String> {
         if part.starts_with('~') {
             return outside("`~` is somebody's home folder");
         }
-        if part.chars().any(char::is_control)
-            || part.contains('\\')
-            || part.trim() != part
-            || part.len() > 255
-        {
+        if !is_folder_name(part) {
             return Err(format!(
                 "`{part}` is not a name for a folder; use letters, digits, `.`, `_` and `-`"
             ));
@@ -139,10 +135,16 @@ fn inside_data(source: &str) -> Result<String, String> {
     Ok(inside.to_owned())
 }
 
+/// Whether a text is one folder name that says what it shows.
+fn is_folder_name(part: &str) -> bool {
+    !part.chars().any(char::is_control) && !part.contains('\\') && part.trim() == part && part.len() <= 255
+}
+
 /// Whether a path is a granted folder or lies in one, by its parts.
 fn granted(folders: &[String], source: &str) -> bool {
     // A path that is not in its normal form says something else than it shows.
     source.starts_with('/')
+        && source.split('/').all(is_folder_name)
         && path::clean(source) == source.trim_end_matches('/')
         && folders.iter().any(|folder| {
             let folder = path::clean(folder);

@@ -228,16 +228,20 @@ impl Loader<'_> {
         extends::reset(&mut base, &resets);
         include::apply(self, &mut root, name, folder, including)?;
         let mut merged = merge::files(base, root)?;
-        unique::enforce(&mut merged)?;
-        shape::check(&merged)?;
+        let mut faults = Faults::default();
+        faults.absorb(unique::enforce(&mut merged));
+        faults.absorb(shape::check(&merged));
         if shape::services(&merged).count() > MOST_SERVICES {
             let message = format!("a project has at most {MOST_SERVICES} services");
-            return Err(Faults::one(merged.at, "services", message));
+            faults.add_at(merged.at, "services", message);
+            return Err(faults);
         }
         if let Some(entries) = merged.as_map_mut() {
             entries.remove("version");
         }
-        canonical::canonical(&mut merged)?;
+        // What has no shape it knows is left alone there, so its problems can be told as well.
+        faults.absorb(canonical::canonical(&mut merged));
+        faults.stop()?;
         unique::enforce(&mut merged)?;
         Ok(merged)
     }

@@ -102,9 +102,9 @@ fn a_scaled_service_is_refused_by_its_field() {
 #[test]
 fn a_bad_file_names_its_place_and_its_file() {
     let problems = refused(
-        "services:\n  a:\n    image: a\n    volumes: [\"a:b:c:d\"]\n    restart: [x]\n    ports: [\"x\"]\n",
+        "services:\n  a:\n    image: a\n    volumes: [\"x1:y1:z1:w1\"]\n    restart: [x]\n    ports: [\"x\"]\n",
     );
-    assert_eq!(problems.len(), 2, "{problems:#?}");
+    assert_eq!(problems.len(), 3, "{problems:#?}");
     for problem in problems {
         assert_eq!(problem.file.as_deref(), Some("compose.yml"));
         assert!(problem.position.is_some());
