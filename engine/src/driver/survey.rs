@@ -36,6 +36,10 @@ pub(super) struct Memory {
     orphans: BTreeSet<(String, String)>,
     breaker: Option<String>,
     under_way: bool,
+    /// Whether the last survey could see: what went before is not known to one that can again.
+    can_see: bool,
+    /// Whether a survey ever found anything; some kinds have nothing to be found.
+    has_found: bool,
 }
 
 impl Memory {
@@ -45,6 +49,13 @@ impl Memory {
 
     pub(super) fn breaker(&self) -> Option<String> {
         self.breaker.clone()
+    }
+
+    /// A turn has seen what was made for this object: the next survey must find it, or its key is woken.
+    pub(super) fn expect(&mut self, uid: &str) {
+        if self.has_found && !self.marks.contains_key(uid) {
+            self.marks.insert(uid.to_owned(), BTreeSet::new());
+        }
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -76,12 +87,18 @@ impl<C: Controller> Runner<C> {
             .unwrap_or_else(|| Err(Blind(format!("It did not answer within {} s", LOOK_LIMIT.as_secs()))));
         match found {
             Ok(found) => {
+                if !std::mem::replace(&mut lock(&self.survey).can_see, true) {
+                    self.add_all();
+                }
                 for orphan in self.compare(&found) {
                     self.collect(&orphan).await;
                 }
             }
             // Could not tell: nothing is absent because of it, and nothing an orphan.
-            Err(blind) => self.counters.blind(&blind.0),
+            Err(blind) => {
+                lock(&self.survey).can_see = false;
+                self.counters.blind(&blind.0);
+            }
         }
     }
 
@@ -135,6 +152,7 @@ impl<C: Controller> Runner<C> {
             .map(|found| Found::clone(found))
             .collect();
         memory.orphans = alone.iter().map(|found| (found.uid.clone(), found.name.clone())).collect();
+        memory.has_found |= !marks.is_empty();
         memory.marks = marks;
         memory.breaker = tripped(twice.len(), ours.len());
         if let Some(why) = &memory.breaker {

@@ -111,7 +111,12 @@ impl<C: Controller> Runner<C> {
         }));
         let told = told.await.into_iter().all(|told| told);
         let dropped = self.finish_deletions(&ended).await;
-        if ended.seen.is_ok() {
+        if let Ok((_, looks)) = &ended.seen {
+            for (wanted, look) in ended.wanted.iter().zip(looks) {
+                if !wanted.gone && matches!(look.seen, Seen::Ours(_)) {
+                    lock(&self.survey).expect(wanted.uid());
+                }
+            }
             // Only now, since a controller that panics over what it saw has seen nothing.
             lock(&self.retries).looked(key);
         }

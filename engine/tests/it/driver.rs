@@ -10,3 +10,4 @@ mod sets;
 mod waking;
 mod orphans;
 mod panicking;
+mod anything;

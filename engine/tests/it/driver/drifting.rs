@@ -78,3 +78,24 @@ async fn who_fights_over_a_field_is_answered_ever_more_slowly() {
     engine.seconds(4000).await;
     assert_eq!(engine.verdict("a"), "Ready InSync", "it is put back in the end, and the fight is over");
 }
+
+#[tokio::test]
+async fn what_goes_between_two_surveys_and_what_went_in_the_dark_is_found_within_a_minute() {
+    let engine = Running::new().await;
+    engine.home.lamp("other", json!({"color": "red"})).await;
+    engine.seconds(70).await;
+    engine.home.lamp("a", json!({"color": "red"})).await;
+    engine.settle().await;
+    engine.world.done();
+    engine.world.lock().bulbs.remove("a");
+    engine.seconds(60).await;
+    assert_eq!(engine.world.done(), ["Install a", "Paint a red"], "no survey had ever found it");
+    let (home, world) = engine.ended(true).await;
+    world.lock().bulbs.remove("a");
+    world.lock().blind = true;
+    let engine = Running::over(home, world, None);
+    engine.seconds(70).await;
+    engine.world.lock().blind = false;
+    engine.seconds(60).await;
+    assert_eq!(engine.world.done(), ["Install a", "Paint a red"]);
+}
