@@ -18,6 +18,8 @@ pub(crate) mod repair;
 pub(crate) mod tabs;
 pub(crate) mod frame;
 pub(crate) mod build;
+#[cfg(test)]
+mod tests;
 
 /// One YAML document, with the place of every field.
 #[derive(Clone, Debug)]

@@ -75,6 +75,52 @@ fn reads_generated_files_as_docker_compose_does() {
     assert!(found.is_empty(), "seed {seed}: {} of {count} differ:\n{shown}", found.len());
 }
 
+/// Every compose file under `$HEARTH_COMPARE_FOLDER`, with what stands beside it, read by both: for
+/// test data of others, which is not part of this project.
+#[test]
+fn reads_the_files_of_a_folder_as_docker_compose_does() {
+    let (Some(program), Some(root)) =
+        (std::env::var_os("HEARTH_COMPOSE_PROGRAM"), std::env::var_os("HEARTH_COMPARE_FOLDER"))
+    else {
+        println!("HEARTH_COMPARE_FOLDER names no folder: nothing is compared");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut agreed, mut found, mut folders) = (0, Vec::new(), vec![Path::new(&root).to_owned()]);
+    while let Some(next) = folders.pop() {
+        let entries: Vec<_> =
+            fs::read_dir(&next).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        folders.extend(entries.iter().filter(|path| path.is_dir()).cloned());
+        let mut beside = Project::new();
+        gather(&next, "", &mut beside);
+        for file in
+            entries.iter().filter(|path| path.extension().is_some_and(|end| end == "yml" || end == "yaml"))
+        {
+            let Ok(text) = fs::read_to_string(file) else { continue };
+            let mut project = beside.clone();
+            project.remove("override.yml");
+            project.insert("compose.yml".to_owned(), text);
+            match compare(&project, folder.path(), Path::new(&program)) {
+                Ok(_) => agreed += 1,
+                Err(message) => found.push(format!("{}: {message}", file.display())),
+            }
+        }
+    }
+    println!("agreed on {agreed}, {} differ", found.len());
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+fn gather(folder: &Path, prefix: &str, into: &mut Project) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() && prefix.len() < 60 {
+            gather(&entry.path(), &format!("{name}/"), into);
+        } else if let Ok(text) = fs::read_to_string(entry.path()) {
+            into.insert(name, text);
+        }
+    }
+}
+
 fn project_for(seed: u64, number: u64, published: &[Case]) -> Project {
     let mut dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
     if published.is_empty() || dice.chance(50) {
