@@ -77,5 +77,9 @@ async fn delete_if_alone(store: &Store, object: Arc<Object>) {
 /// Whether it has owners, and none of them stands any more.
 fn is_alone(store: &Store, object: &Object) -> bool {
     let mut owners = object.owners().peekable();
-    owners.peek().is_some() && !object.is_going() && owners.all(|uid| store.by_uid(uid).is_none())
+    // In an older store an owner may be missing that stands in the newer one.
+    store.observe_only().is_none()
+        && owners.peek().is_some()
+        && !object.is_going()
+        && owners.all(|uid| store.by_uid(uid).is_none())
 }

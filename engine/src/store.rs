@@ -23,6 +23,7 @@ use crate::object::{Key, Object};
 mod open;
 mod migrations;
 mod lock;
+mod mark;
 mod cipher;
 mod disk;
 mod state;
@@ -92,6 +93,8 @@ struct Inner {
     state: Arc<RwLock<State>>,
     requests: mpsc::Sender<Request>,
     reader: Reader,
+    /// Why nothing may be changed in the world, until a person says go.
+    observe_only: RwLock<Option<String>>,
 }
 
 impl Store {
@@ -103,6 +106,33 @@ impl Store {
     /// Counts the processes that opened this store; this one's number.
     pub fn epoch(&self) -> i64 {
         self.inner.epoch
+    }
+
+    /// Why nothing may be changed in the world by what this store says, if so: it is an older copy, or of another
+    /// home. Everything is looked at and told; only [`Store::accept`] ends it.
+    pub fn observe_only(&self) -> Option<String> {
+        self.inner.observe_only.read().expect("nobody panics while holding it").clone()
+    }
+
+    /// A person has looked and says go: from now on the world is made what this store says.
+    ///
+    /// # Errors
+    /// A storage error; it then stays as it was.
+    pub async fn accept(&self, actor: &str) -> Result<(), WriteError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Request::Accept(answer)).await?;
+        answered.await.unwrap_or(Err(WriteError::Closed))?;
+        tracing::warn!(actor, "the store was accepted: the world is made what it says");
+        Ok(())
+    }
+
+    /// Copies everything that is down into a file of its own, as it stands at one moment, while the store goes on.
+    /// Secrets in it can be read only with the store's key, which is not part of it.
+    ///
+    /// # Errors
+    /// A storage error, also where the file exists already.
+    pub async fn copy_to(&self, file: &std::path::Path) -> Result<(), WriteError> {
+        self.inner.reader.copy_to(file).await
     }
 
     /// The clock everything here is dated by.

@@ -35,6 +35,7 @@ mod logs;
 mod history;
 mod power;
 mod pause;
+mod recover;
 mod explain;
 mod validate;
 mod completion;
@@ -111,6 +112,7 @@ enum Remote {
     Stop(power::Power),
     Pause(pause::Pause),
     Resume(pause::Resume),
+    Recover(recover::Recover),
 }
 
 /// Verbs that need none.
@@ -207,6 +209,7 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::Stop(args) => power::run(args, "Stopped", client, out).await,
         Remote::Pause(args) => pause::pause(args, client, out).await,
         Remote::Resume(args) => pause::resume(args, client, out).await,
+        Remote::Recover(args) => recover::run(args, client, out).await,
     }
 }
 

@@ -29,6 +29,7 @@ mod listen;
 mod logs;
 mod history;
 mod preview;
+mod recover;
 mod live;
 
 use authority::Authority;

@@ -19,6 +19,9 @@ impl<C: Controller> Runner<C> {
         looks: &[Look],
         step: &C::Step,
     ) -> Option<Outcome<C::Step>> {
+        if let Some(message) = self.store.observe_only() {
+            return Some(Outcome::Stuck(Stuck { reason: Reason::ObserveOnly, message }));
+        }
         let mut held = None;
         for (wanted, look) in wanted.iter().zip(looks) {
             if C::IS_SET && look.class == Class::InSync {

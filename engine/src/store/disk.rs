@@ -44,6 +44,8 @@ pub(super) struct Batch {
     pub(super) history: Vec<HistoryEntry>,
     pub(super) events: Vec<(EventNote, Timestamp)>,
     pub(super) intents: Vec<Intent>,
+    /// A person accepts what the store says, though it may be an older copy.
+    pub(super) accept: bool,
 }
 
 impl Batch {
@@ -52,6 +54,7 @@ impl Batch {
             && self.history.is_empty()
             && self.events.is_empty()
             && self.intents.is_empty()
+            && !self.accept
     }
 }
 
@@ -118,6 +121,12 @@ impl Disk {
                 batch.intents.iter().map(|intent| json!({"uid": intent.uid, "body": intent})).collect();
             sqlx::query(UPSERT_INTENTS)
                 .bind(Value::from(rows).to_string())
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
+        }
+        if batch.accept {
+            sqlx::query("DELETE FROM meta WHERE key = 'observe-only'")
                 .execute(&mut *transaction)
                 .await
                 .map_err(failed)?;
@@ -233,6 +242,13 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(connection: SqliteConnection) -> Self {
         Self { connection: Mutex::new(connection) }
+    }
+
+    pub(super) async fn copy_to(&self, file: &Path) -> Result<(), WriteError> {
+        let mut connection = self.connection.lock().await;
+        let copied =
+            sqlx::query("VACUUM INTO ?").bind(file.display().to_string()).execute(&mut *connection).await;
+        copied.map(|_| ()).map_err(|error| WriteError::Storage(error.to_string()))
     }
 
     pub(super) async fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {

@@ -13,6 +13,7 @@ use super::cipher::Cipher;
 use super::disk::{self, Disk, Loaded, Reader};
 use super::error::OpenError;
 use super::lock::StoreLock;
+use super::mark::{self, Mark, Reached};
 use super::state::{RECENT_CHANGES, State};
 use super::watch::Change;
 use super::{Inner, Store, migrations, writer};
@@ -21,6 +22,9 @@ use crate::object::{Key, Object};
 
 /// How many requests may wait for the writer before callers wait to ask.
 const WAITING_REQUESTS: usize = 1024;
+
+/// The file of the high-water mark.
+const MARK: &str = "high-water";
 
 /// What a store needs to be opened.
 pub struct OpenOptions {
@@ -63,18 +67,73 @@ impl Store {
         check_key(&mut connection, &cipher, &key).await?;
         let lineage = kept(&mut connection, "lineage", &uuid::Uuid::new_v4().to_string()).await?;
         let epoch = next_epoch(&mut connection).await?;
-        let loaded = disk::load(&mut connection, &cipher, RECENT_CHANGES).await?;
+        let mut loaded = disk::load(&mut connection, &cipher, RECENT_CHANGES).await?;
+        let reached = mark::read(&data_dir.join(MARK))?;
+        let observe_only =
+            observe_only(&mut connection, reached.as_ref(), &lineage, loaded.resource_version).await?;
+        let watched_from =
+            go_past(&mut connection, reached.filter(|r| r.lineage == lineage), &mut loaded).await?;
+        let mark = Mark::open(&data_dir.join(MARK), &lineage)?;
         let kinds: BTreeMap<&'static str, KindInfo> =
             kinds.into_iter().map(|kind| (kind.kind, kind)).collect();
         let reader = Reader::new(disk::connect(&file, true).await?);
         let (requests, waiting) = mpsc::channel(WAITING_REQUESTS);
-        let state = Arc::new(RwLock::new(in_memory(loaded, &kinds)));
+        let state = State { watched_from, ..in_memory(loaded, &kinds) };
+        let state = Arc::new(RwLock::new(state));
         let disk = Disk::new(connection, cipher.clone());
         let shared = state.clone();
-        let inner = Arc::new(Inner { kinds, lineage, epoch, clock, cipher, state, requests, reader });
-        tokio::spawn(writer::run(Arc::downgrade(&inner), shared, waiting, disk, lock));
+        let inner = Arc::new(Inner {
+            kinds,
+            lineage,
+            epoch,
+            clock,
+            cipher,
+            state,
+            requests,
+            reader,
+            observe_only: RwLock::new(observe_only),
+        });
+        tokio::spawn(writer::run(Arc::downgrade(&inner), shared, waiting, (disk, mark), lock));
         Ok(Self { inner })
     }
+}
+
+/// Why this store is only looked at, if so: from now, or from an earlier start and not accepted yet.
+async fn observe_only(
+    connection: &mut SqliteConnection,
+    reached: Option<&Reached>,
+    lineage: &str,
+    resource_version: u64,
+) -> Result<Option<String>, OpenError> {
+    if let Some(why) = reached.and_then(|reached| mark::why_observe_only(reached, lineage, resource_version))
+    {
+        return kept(connection, "observe-only", &why).await.map(Some);
+    }
+    let sql = "SELECT value FROM meta WHERE key = 'observe-only'";
+    Ok(sqlx::query_scalar(sql).fetch_optional(connection).await?)
+}
+
+/// A resourceVersion that was given out is never given out again: an older copy goes on from where the store had
+/// come, and watches that saw the other history have to list again. Returns from where watches may go on.
+async fn go_past(
+    connection: &mut SqliteConnection,
+    reached: Option<Reached>,
+    loaded: &mut Loaded,
+) -> Result<u64, OpenError> {
+    if let Some(reached) = reached.filter(|reached| reached.resource_version > loaded.resource_version) {
+        // One past it, so that a list of this history never bears a version that the other one has borne.
+        let next = reached.resource_version + 1;
+        let sql = "INSERT INTO meta (key, value) VALUES ('watched-from', ?1)
+                   ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+        sqlx::query(sql).bind(next.to_string()).execute(&mut *connection).await?;
+    }
+    let from: Option<String> = sqlx::query_scalar("SELECT value FROM meta WHERE key = 'watched-from'")
+        .fetch_optional(connection)
+        .await?;
+    let from = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+    // Nothing may have been written since the jump; the counter stays past it all the same.
+    loaded.resource_version = loaded.resource_version.max(from);
+    Ok(from)
 }
 
 fn is_there(path: &Path) -> Result<bool, OpenError> {

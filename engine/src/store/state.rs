@@ -17,6 +17,8 @@ pub(super) const RECENT_CHANGES: usize = 1024;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) resource_version: u64,
+    /// Watches from before this resourceVersion have seen another history, or one that is no longer kept.
+    pub(super) watched_from: u64,
     pub(super) objects: BTreeMap<Key, Arc<Object>>,
     pub(super) by_uid: HashMap<String, Key>,
     pub(super) owned: HashMap<String, BTreeSet<Key>>,

@@ -108,6 +108,7 @@ pub(super) fn subscribe(
     let now = state.resource_version;
     let from = from.unwrap_or(now);
     let kept_from = state.recent.front().map_or(now, |change| change.resource_version - 1);
+    let kept_from = kept_from.max(state.watched_from);
     // A version from the future was never given out by this store: whoever has it saw another one.
     if from < kept_from || from > now {
         return Err(Expired { asked: from });

@@ -14,6 +14,7 @@ use super::error::WriteError;
 use super::events::EventNote;
 use super::intent::Intent;
 use super::lock::StoreLock;
+use super::mark::Mark;
 use super::stage::{Stage, Write};
 use super::state::State;
 use super::{Inner, WriteOptions};
@@ -29,6 +30,7 @@ pub(super) enum Request {
     Write { write: Write, options: WriteOptions, answer: Answer<Arc<Object>> },
     Intent { intent: Intent, answer: Answer<()> },
     Event(Box<(EventNote, Timestamp)>),
+    Accept(Answer<()>),
     Close(oneshot::Sender<()>),
 }
 
@@ -43,7 +45,7 @@ pub(super) async fn run(
     store: Weak<Inner>,
     state: Arc<RwLock<State>>,
     mut requests: mpsc::Receiver<Request>,
-    mut disk: Disk,
+    (mut disk, mark): (Disk, Mark),
     lock: StoreLock,
 ) {
     // However this task ends, whoever watches must learn that nothing more will come.
@@ -54,6 +56,7 @@ pub(super) async fn run(
         let Some(inner) = store.upgrade() else { break };
         closing = write_batch(&inner, &mut taken, &mut disk).await;
         // After the answers, so that nobody waits for it.
+        mark.move_to(inner.state.read().expect("no writer panics while it holds the lock").resource_version);
         disk.compact_if_due(inner.clock.now()).await;
     }
     requests.close();
@@ -88,6 +91,9 @@ async fn write_batch(
         for (change, _) in batch.changes {
             state.take(&change, inner.kinds.get(change.key.kind.as_str()));
             state.publish(change);
+        }
+        if batch.accept {
+            *inner.observe_only.write().expect("nobody panics while holding it") = None;
         }
         for intent in batch.intents {
             state.intents.insert(intent.uid.clone(), intent);
@@ -126,6 +132,10 @@ fn stage(inner: &Inner, taken: &mut Vec<Request>) -> Staged {
             }
             Request::Intent { intent, answer } => intents.push((intent, answer)),
             Request::Event(event) => batch.events.push(*event),
+            Request::Accept(answer) => {
+                batch.accept = true;
+                waiting.push(Waiting::Intent(answer, Ok(())));
+            }
             Request::Close(closed) => closing = Some(closed),
         }
     }

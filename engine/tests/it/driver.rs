@@ -11,3 +11,4 @@ mod waking;
 mod orphans;
 mod panicking;
 mod anything;
+mod older;

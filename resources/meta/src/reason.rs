@@ -93,6 +93,8 @@ catalogue! {
     Contested: NeedsInput, "Find what else changes these fields, or pause the object";
     /// A person has paused it.
     Paused: NeedsInput, "Remove the annotation hearth.dev/paused-until to go on";
+    /// The store is an older copy, or of another home: nothing is changed until a person says go.
+    ObserveOnly: NeedsInput, "Look at what differs with `hearth recover status`, then say go with `hearth recover accept`";
     /// A thing of that name exists and is not ours.
     NotOurs: NeedsInput, "Rename one of the two, or remove the foreign one";
     /// The data's marker is missing: the disk or the data is gone.
