@@ -87,6 +87,7 @@ pub fn config(request: ConfigRequest<'_>) -> Result<Json, Vec<Problem>> {
     let mut printed = json::printed(&loaded.model);
     if let Some(model) = printed.as_object_mut() {
         model.insert("name".to_owned(), Json::String(loaded.project));
+        model.entry("services").or_insert_with(|| Json::Object(Default::default()));
     }
     Ok(printed)
 }

@@ -7,6 +7,7 @@
 //! reason. The result is admitted before it is given out, so what imports also installs.
 //!
 //! - [`variables`]: which variables a file uses, and what becomes of each.
+//! - [`template`]: what Dokploy's `template.toml` says of them.
 //! - [`volumes`]: which folder of the data takes the place of which path or volume.
 //! - [`service`]: the fields of a service.
 //! - [`front`]: the service people open, and its port.
@@ -25,6 +26,7 @@ use crate::yaml::limits::MOST_SERVICES;
 
 mod report;
 mod variables;
+mod template;
 mod volumes;
 mod service;
 mod front;
@@ -41,6 +43,8 @@ pub struct Request<'a> {
     pub text: &'a str,
     /// The app's name; otherwise the file's own, otherwise `app`.
     pub name: Option<&'a str>,
+    /// A `template.toml` beside it, as Dokploy's catalogue has.
+    pub template: Option<&'a str>,
 }
 
 /// What came of it.
@@ -62,8 +66,9 @@ pub fn import(request: &Request<'_>) -> Outcome {
     let name = request.name.unwrap_or("app");
     report.name = crate::compose::load::normalised_name(name).replace('_', "-");
     let mut seen = vec![request.file.to_owned()];
-    match read(request, &mut report, &mut seen) {
-        Ok(root) => convert(request, root, report),
+    let template = template::read(request.template, &mut report);
+    match read(request, &template, &mut report, &mut seen) {
+        Ok(root) => convert(request, &template, root, report),
         Err(faults) => {
             for problem in faults.into_problems(&seen) {
                 report.refused.push(Entry::new(problem.field.clone(), problem.to_string()));
@@ -78,7 +83,12 @@ pub fn import(request: &Request<'_>) -> Outcome {
 const HERE: &str = "/folder-of-the-file";
 
 /// The file with its variables in place and its short forms written out.
-fn read(request: &Request<'_>, report: &mut Report, seen: &mut Vec<String>) -> Result<Node, Faults> {
+fn read(
+    request: &Request<'_>,
+    template: &template::Template,
+    report: &mut Report,
+    seen: &mut Vec<String>,
+) -> Result<Node, Faults> {
     let mut documents = build::parse(request.text, 0)?;
     let Some(mut document) = documents.pop() else {
         return Err(Faults::one(Default::default(), "", "the file is empty"));
@@ -89,7 +99,7 @@ fn read(request: &Request<'_>, report: &mut Report, seen: &mut Vec<String>) -> R
         report.name = crate::compose::load::normalised_name(name).replace('_', "-");
     }
     service::leave_out_foreign_keys(&mut document.root, report);
-    let values = variables::decide(&document.root, &report.name);
+    let values = variables::decide(&document.root, &report.name, &template.values);
     let lookup = |name: &str| values.text(name);
     interpolate::interpolate(&mut document.root, &lookup)?;
     report.values = values.wanted();
@@ -124,8 +134,13 @@ fn read(request: &Request<'_>, report: &mut Report, seen: &mut Vec<String>) -> R
     Ok(document.root)
 }
 
-fn convert(request: &Request<'_>, mut root: Node, mut report: Report) -> Outcome {
-    let front = front::find(&root, request.text, &mut report);
+fn convert(
+    request: &Request<'_>,
+    template: &template::Template,
+    mut root: Node,
+    mut report: Report,
+) -> Outcome {
+    let front = front::find(&root, request.text, template, &mut report);
     report.main_service = front.service.clone();
     report.main_port = front.port;
     let mut folders = volumes::Folders::new(&root);

@@ -1,6 +1,6 @@
 //! The service people open, and its port. The first rule that tells wins:
 //!
-//! 1. The catalogue says so: CasaOS names the main service and the published port, Coolify puts
+//! 1. The catalogue says so: Dokploy's template names service and port, CasaOS names the main service and the published port, Coolify puts
 //!    service and port into the name of a variable (`SERVICE_URL_WEB_8080`) or a comment.
 //! 2. There is only one service.
 //! 3. Of the services that publish or expose a port and are no database: the one that is named like
@@ -8,6 +8,7 @@
 //! 4. Otherwise the first service that no other waits for.
 
 use super::report::{Entry, Report, Route};
+use super::template::Template;
 use super::{text_of, write};
 use crate::node::{Map, Node, Value};
 
@@ -19,14 +20,19 @@ pub(super) struct Front {
 }
 
 /// Finds the front of a file, and notes the ports that could have routes.
-pub(super) fn find(root: &Node, text: &str, report: &mut Report) -> Front {
+pub(super) fn find(root: &Node, text: &str, template: &Template, report: &mut Report) -> Front {
     let empty = Map::new();
     let services = root.get("services").and_then(Node::as_map).unwrap_or(&empty);
     let running: Vec<(&String, &Node)> = services
         .iter()
         .filter(|(_, service)| service.get("profiles").and_then(Node::as_list).is_none_or(<[Node]>::is_empty))
         .collect();
-    let told = catalogue(root, &running, text);
+    let named =
+        template.domain.as_ref().filter(|(name, _)| running.iter().any(|(running, _)| *running == name));
+    let told = match named {
+        Some((name, port)) => Front { service: Some(name.clone()), port: *port },
+        None => catalogue(root, &running, text),
+    };
     let service = told.service.or_else(|| guess(&running, &report.name));
     let ports = service.as_ref().and_then(|name| services.get(name)).map(ports_of).unwrap_or_default();
     let port = told.port.or_else(|| best(&ports));

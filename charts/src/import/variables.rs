@@ -47,6 +47,9 @@ impl Values {
     }
 }
 
+/// What the catalogue says of variables: what each is, and its default.
+pub(super) type Told = BTreeMap<String, (ValueKind, String)>;
+
 /// How a file uses one variable.
 #[derive(Default)]
 struct Seen {
@@ -58,20 +61,20 @@ struct Seen {
 }
 
 /// Decides for every variable of a file.
-pub(super) fn decide(root: &Node, app: &str) -> Values {
+pub(super) fn decide(root: &Node, app: &str, told: &Told) -> Values {
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
     visit(root, &mut Vec::new(), &mut seen);
     let decided = seen.into_iter().map(|(name, seen)| {
-        let decision = one(&name, &seen, app);
+        let decision = one(&name, &seen, told.get(&name).cloned().or_else(|| known(&name, app)));
         (name, decision)
     });
     Values { decided: decided.collect() }
 }
 
-fn one(name: &str, seen: &Seen, app: &str) -> Decision {
-    let secret = is_secret(name) || matches!(known(name, app), Some((ValueKind::Secret, _)));
+fn one(name: &str, seen: &Seen, known: Option<(ValueKind, String)>) -> Decision {
+    let secret = is_secret(name) || matches!(known, Some((ValueKind::Secret, _)));
     let elsewhere = seen.elsewhere || (seen.in_command && !secret);
-    match known(name, app) {
+    match known {
         Some((_, text)) if elsewhere => return Decision::Fixed(text),
         Some((kind, text)) => return Decision::Wanted(kind, text),
         None => {}

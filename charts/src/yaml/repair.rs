@@ -5,7 +5,7 @@
 //! under its key. The white space means nothing there, so such a line is moved to the right, and
 //! its columns are counted from where it stood.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use saphyr_parser::ScanError;
 
@@ -14,23 +14,26 @@ use super::limits::MOST_BYTES;
 /// How far a line is moved: further than any nesting that is read.
 const MOVE: usize = 128;
 
+/// How many lines are moved in one file. Published files need one or two.
+const MOST_MOVED: usize = 5_000;
+
 /// A text that may have been moved in places.
 pub(crate) struct Repaired {
     pub text: String,
     /// The lines that were moved, counted from 1.
-    moved: BTreeMap<usize, ()>,
+    moved: BTreeSet<usize>,
     /// Bytes read again for repairs so far; bounded, so that no file can ask for many readings.
     spent: usize,
 }
 
 impl Repaired {
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), moved: BTreeMap::new(), spent: 0 }
+        Self { text: text.to_owned(), moved: BTreeSet::new(), spent: 0 }
     }
 
     /// The column, counted from 1, where something stood before its line was moved.
     pub(crate) fn column(&self, line: usize, column: usize) -> usize {
-        if self.moved.contains_key(&line) { column.saturating_sub(MOVE).max(1) } else { column }
+        if self.moved.contains(&line) { column.saturating_sub(MOVE).max(1) } else { column }
     }
 
     /// Moves what an error complains of; false when it complains of something else.
@@ -51,8 +54,8 @@ impl Repaired {
     }
 
     fn shift(&mut self, lines: &[usize]) -> bool {
-        let new: Vec<usize> = lines.iter().copied().filter(|line| !self.moved.contains_key(line)).collect();
-        if new.is_empty() {
+        let new: Vec<usize> = lines.iter().copied().filter(|line| !self.moved.contains(line)).collect();
+        if new.is_empty() || self.moved.len() + new.len() > MOST_MOVED {
             return false;
         }
         let pad = " ".repeat(MOVE);
@@ -64,7 +67,7 @@ impl Repaired {
             out.push_str(line);
         }
         self.text = out;
-        self.moved.extend(new.into_iter().map(|line| (line, ())));
+        self.moved.extend(new);
         true
     }
 

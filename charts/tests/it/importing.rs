@@ -7,7 +7,7 @@ use hearth_charts::import::{Outcome, Request, SetApart, ValueKind, import};
 use crate::corpus;
 
 fn imported(text: &str, name: Option<&str>) -> Outcome {
-    import(&Request { file: "compose.yml", text, name })
+    import(&Request { file: "compose.yml", text, name, template: None })
 }
 
 fn ours(outcome: &Outcome) -> &str {
@@ -130,6 +130,20 @@ services:
     }
     assert_eq!(outcome.files.as_ref().unwrap()["author/compose.yml"], text);
     assert!(report.dropped.iter().any(|entry| entry.field == "services.db.container_name"), "{report:#?}");
+}
+
+#[test]
+fn a_dokploy_template_names_the_front_and_tells_secrets_from_settings() {
+    let text = "services: {web: {image: w, environment: [\"A=${PW}\", \"B=${HOST}\", \"C=${MODE}\"]}, x: {image: x, ports: [1]}}";
+    let template = "[variables]\npw = \"${password:32}\"\nmain = \"${domain}\"\n[config]\nenv = [\"PW=${pw}\", \"HOST=${main}\", \"MODE=fast\"]\n[[config.domains]]\nserviceName = \"web\"\nport = 5678\nhost = \"${main}\"\n";
+    let request = Request { file: "compose.yml", text, name: None, template: Some(template) };
+    let report = import(&request).report;
+    assert_eq!((report.main_service.as_deref(), report.main_port), (Some("web"), Some(5678)));
+    let values: Vec<_> =
+        report.values.iter().map(|v| (v.name.as_str(), v.kind, v.default.as_str())).collect();
+    let wanted =
+        [("HOST", ValueKind::Asked, ""), ("MODE", ValueKind::Plain, "fast"), ("PW", ValueKind::Secret, "")];
+    assert_eq!(values, wanted);
 }
 
 #[test]
