@@ -43,7 +43,9 @@ pub(crate) mod path;
 pub(crate) mod json;
 pub mod files;
 pub mod folder;
+pub mod disk;
 
+pub use disk::{DiskRequest, config_on_disk};
 pub use files::Files;
 pub use folder::Folder;
 

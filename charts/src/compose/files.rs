@@ -12,9 +12,10 @@ pub trait Files {
     /// A sentence when the file is there and cannot be read.
     fn read(&self, path: &str) -> Result<Option<String>, String>;
 
-    /// What a person should see for this path in a message.
-    fn shown(&self, path: &str) -> String {
-        path.to_owned()
+    /// Whether the caller itself named this file: then it is read wherever it lies. What files
+    /// name in their text never is.
+    fn is_given(&self, _path: &str) -> bool {
+        false
     }
 }
 

@@ -37,12 +37,20 @@ impl Files for Folder {
         if !found.starts_with(&self.root) || !found.is_file() {
             return Ok(None);
         }
-        let wrong = |error: std::io::Error| format!("the file {path} cannot be read: {error}");
-        let length = fs::metadata(&found).map_err(wrong)?.len();
-        if length > 16 * MOST_BYTES as u64 {
-            return Err(format!("the file {path} is too large"));
-        }
-        let bytes = fs::read(&found).map_err(wrong)?;
-        String::from_utf8(bytes).map(Some).map_err(|_| format!("the file {path} is not UTF-8 text"))
+        read(&found, path)
     }
+}
+
+/// Reads a file whole; `shown` is what people call it.
+pub(super) fn read(file: &Path, shown: &str) -> Result<Option<String>, String> {
+    let wrong = |error: std::io::Error| format!("the file {shown} cannot be read: {error}");
+    let length = match fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(wrong)?.len(),
+    };
+    if length > 16 * MOST_BYTES as u64 {
+        return Err(format!("the file {shown} is too large"));
+    }
+    let bytes = fs::read(file).map_err(wrong)?;
+    String::from_utf8(bytes).map(Some).map_err(|_| format!("the file {shown} is not UTF-8 text"))
 }

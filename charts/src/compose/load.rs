@@ -95,7 +95,9 @@ pub(crate) struct Loader<'a> {
 impl Loader<'_> {
     /// Reads a file by its absolute path or its path in the project folder.
     pub(crate) fn read(&mut self, name: &str) -> Result<Option<(u16, String)>, String> {
-        let inside = if name.starts_with('/') {
+        let inside = if self.files.is_given(name) {
+            Some(name.to_owned())
+        } else if name.starts_with('/') {
             path::relative(&self.folder, name).filter(|inside| !inside.starts_with(".."))
         } else {
             Some(path::clean(name))

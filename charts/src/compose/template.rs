@@ -9,6 +9,9 @@
 //! - Defaults and messages are templates themselves.
 //! - `${` that is none of the forms is an error, never text.
 
+#[cfg(test)]
+mod tests;
+
 /// Looks a variable up; none means it is not set.
 pub(crate) type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 

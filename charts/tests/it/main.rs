@@ -9,5 +9,6 @@ mod hostile;
 mod importing;
 mod limits;
 mod faults;
+mod disk;
 mod escape;
 mod fuzz;
