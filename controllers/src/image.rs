@@ -69,6 +69,8 @@ impl Controller for ImageController {
     type Step = ImageStep;
 
     const NAME: &'static str = "image";
+    /// More pulls at once only share the line.
+    const SLOW_PLACES: usize = 3;
 
     fn triggers(&self) -> Triggers {
         Triggers { owned: Vec::new(), referenced: vec![("Container", images_of_container)] }

@@ -12,6 +12,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -21,6 +22,7 @@ use hearth_meta::{
 use kube::core::object::HasSpec;
 use tokio_util::sync::CancellationToken;
 
+use crate::driver::STALL_LIMIT;
 use crate::object::{Key, Object};
 use crate::store::Store;
 
@@ -41,6 +43,9 @@ pub trait Controller: Send + Sync + 'static {
     /// holds a step only where it holds for every object that differs, and nothing is done at all while one of
     /// them cannot be read.
     const IS_SET: bool = false;
+
+    /// How many of its slow steps, and removals of orphans, run at once; the rest wait for a place.
+    const SLOW_PLACES: usize = 16;
 
     /// What wakes it besides its own objects.
     fn triggers(&self) -> Triggers {
@@ -71,7 +76,7 @@ pub trait Controller: Send + Sync + 'static {
     /// What to do next. Only the first step is taken; then it is observed and planned again.
     fn plan(&self, wanted: &[Wanted<Self::Kind>], facts: &Self::Facts) -> Plan<Self::Step>;
 
-    /// Carries out one step. A quick one has 180 seconds, and a slow one as much without progress; then it is
+    /// Carries out one step. A quick one has [`Step::limit`], and a slow one as much without progress; then it is
     /// dropped where it stands and has failed.
     async fn act(&self, step: &Self::Step, wanted: &[Wanted<Self::Kind>], cx: &Act) -> Result<(), StepError>;
 
@@ -83,7 +88,13 @@ pub trait Controller: Send + Sync + 'static {
         outcome: &Outcome<Self::Step>,
     ) -> Report<Self::Kind>;
 
-    /// Removes an orphan: ours, of our lineage, without an object, seen so twice. Never data.
+    /// How long the removal of an orphan may take; then it is given up and tried again with the next survey.
+    fn collect_limit(&self) -> Duration {
+        STALL_LIMIT
+    }
+
+    /// Removes an orphan: ours, of our lineage, without an object, seen so twice. Never data. It runs on the pool
+    /// for slow work, so that a long one holds up nothing else.
     async fn collect(&self, orphan: &Found) -> Result<(), StepError> {
         let _ = orphan;
         Ok(())
@@ -109,6 +120,12 @@ pub trait Step: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// Whether it may take long; it then runs on the pool for slow work, with progress, and can be cancelled.
     fn is_slow(&self) -> bool {
         false
+    }
+
+    /// How long it may take, or, where it is slow, go without progress. One that must be given longer, such as a
+    /// stop with its grace, should also be slow: a quick one holds up a worker.
+    fn limit(&self) -> Duration {
+        STALL_LIMIT
     }
 
     /// Whether it must not be taken again by itself after an interruption (AL-23): then the object waits for a

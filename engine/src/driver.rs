@@ -43,7 +43,7 @@ mod wake;
 use backoff::Retries;
 use fights::Fights;
 use jobs::Jobs;
-pub(crate) use jobs::Pool;
+use jobs::Pool;
 use slots::Slots;
 
 pub use classify::{Class, classify};
@@ -57,6 +57,7 @@ pub(crate) struct Runner<C: Controller> {
     clock: Arc<dyn Clock>,
     queue: Queue,
     jobs: Jobs<C::Step>,
+    pool: Pool,
     retries: Mutex<Retries<C::Step>>,
     fights: Mutex<Fights>,
     slots: Option<Mutex<Slots>>,
@@ -92,7 +93,6 @@ pub(crate) trait Runnable: Send + Sync {
 /// What a runner is made with besides its controller.
 pub(crate) struct RunnerOptions {
     pub(crate) store: Store,
-    pub(crate) pool: Pool,
     /// How many installs or updates may go on at once; `None` means the controller has none.
     pub(crate) slots: Option<usize>,
     pub(crate) seed: u64,
@@ -100,14 +100,17 @@ pub(crate) struct RunnerOptions {
 
 impl<C: Controller> Runner<C> {
     pub(crate) fn new(controller: C, options: RunnerOptions) -> Self {
-        let RunnerOptions { store, pool, slots, seed } = options;
+        let RunnerOptions { store, slots, seed } = options;
         let kind = <C::Kind as kube::Resource>::kind(&()).into_owned();
         let kind = store.kind(&kind).expect("a controller is added only for a kind of the store").clone();
         let clock = store.clock().clone();
         let queue = Queue::new(clock.clone());
+        // Each controller has places of its own: what hangs in one never holds up another.
+        let pool = Pool::new(C::SLOW_PLACES);
         Self {
             controller: Arc::new(controller),
-            jobs: Jobs::new(queue.clone(), clock.clone(), pool),
+            jobs: Jobs::new(queue.clone(), clock.clone(), pool.clone()),
+            pool,
             queue,
             retries: Mutex::new(Retries::seeded(seed)),
             fights: Mutex::default(),

@@ -7,22 +7,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::Controller;
 use crate::diagnostics::Diagnostics;
-use crate::driver::{Pool, Runnable, Runner, RunnerOptions};
+use crate::driver::{Runnable, Runner, RunnerOptions};
 use crate::followed::Followed;
 use crate::owners;
 use crate::store::Store;
 
 /// How many keys of one controller are worked on at once.
 const WORKERS: usize = 4;
-/// How many slow steps run at once, of all controllers together.
-const SLOW_PLACES: usize = 3;
 
 /// Controllers over a store. Clones are the same engine.
 #[derive(Clone)]
 pub struct Engine {
     store: Store,
     runners: Vec<Arc<dyn Runnable>>,
-    pool: Pool,
     collected: Followed,
     seed: u64,
 }
@@ -30,13 +27,7 @@ pub struct Engine {
 impl Engine {
     /// An engine without controllers. Equal seeds give equal jitter.
     pub fn new(store: Store, seed: u64) -> Self {
-        Self {
-            store,
-            runners: Vec::new(),
-            pool: Pool::new(SLOW_PLACES),
-            collected: Followed::default(),
-            seed,
-        }
+        Self { store, runners: Vec::new(), collected: Followed::default(), seed }
     }
 
     /// Adds a controller.
@@ -57,8 +48,7 @@ impl Engine {
 
     fn add_runner<C: Controller>(&mut self, controller: C, slots: Option<usize>) {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let options =
-            RunnerOptions { store: self.store.clone(), pool: self.pool.clone(), slots, seed: self.seed };
+        let options = RunnerOptions { store: self.store.clone(), slots, seed: self.seed };
         self.runners.push(Arc::new(Runner::new(controller, options)));
     }
 

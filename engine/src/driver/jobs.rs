@@ -1,7 +1,7 @@
 //! Slow steps: they run beside the turns on a bounded pool, tell how far they are, and can be cancelled.
 //!
-//! A hung one holds only its place in the pool. One that makes no progress for [`STALL_LIMIT`] is given up. A key
-//! has one at a time: the next one starts, and a turn takes a step, only after a cancelled one has ended.
+//! A hung one holds only its place in the pool. One that makes no progress for its limit is given up. A key has
+//! one at a time: the next one starts, and a turn takes a step, only after a cancelled one has ended.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,26 +14,31 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::controller::StepError;
+use crate::controller::{Step, StepError};
 use crate::object::Key;
 use crate::panics::caught;
 use crate::queue::Queue;
 
-/// How long a slow step may go without an advance.
+/// How long a step may take, or a slow one go without an advance, where it says nothing else.
 pub const STALL_LIMIT: Duration = Duration::from_secs(180);
 
 /// How often at most an advance wakes the key.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// The places for slow work, shared by every controller.
+/// The places for slow work of one controller.
 #[derive(Clone)]
-pub(crate) struct Pool {
+pub(super) struct Pool {
     places: Arc<Semaphore>,
 }
 
 impl Pool {
-    pub(crate) fn new(places: usize) -> Self {
+    pub(super) fn new(places: usize) -> Self {
         Self { places: Arc::new(Semaphore::new(places)) }
+    }
+
+    /// Waits for a place, and holds it as long as what it returns.
+    pub(super) async fn place(&self) -> impl Drop + use<'_> {
+        self.places.acquire().await.expect("the places are never closed")
     }
 }
 
@@ -96,7 +101,7 @@ pub(super) enum Standing {
     Running(Option<Progress>),
 }
 
-impl<S: Clone + PartialEq> Jobs<S> {
+impl<S: Step> Jobs<S> {
     pub(super) fn new(queue: Queue, clock: Arc<dyn Clock>, pool: Pool) -> Self {
         Self { jobs: Mutex::new(HashMap::new()), queue, clock, pool }
     }
@@ -141,11 +146,11 @@ impl<S: Clone + PartialEq> Jobs<S> {
         let shared = Arc::new(Shared { cancel: CancellationToken::new(), state: Mutex::default() });
         let work = work(shared.clone());
         let (queue, clock, pool) = (self.queue.clone(), self.clock.clone(), self.pool.clone());
-        let (of, seen) = (key.clone(), shared.clone());
+        let (of, seen, limit) = (key.clone(), shared.clone(), step.limit());
         let task = tokio::spawn(async move {
             let result = tokio::select! { biased;
                 () = seen.cancel.cancelled() => return,
-                result = in_turn(&seen, &*clock, &pool, work) => result,
+                result = in_turn(&seen, &*clock, &pool, limit, work) => result,
             };
             seen.lock().result = Some(result);
             queue.add(of);
@@ -195,27 +200,28 @@ async fn in_turn(
     shared: &Shared,
     clock: &dyn Clock,
     pool: &Pool,
+    limit: Duration,
     work: impl Future<Output = Result<(), StepError>>,
 ) -> Result<(), StepError> {
-    let _place = pool.places.acquire().await;
+    let _place = pool.place().await;
     shared.lock().advanced_at = clock.elapsed();
     tokio::select! { biased;
         result = caught(work) => result.unwrap_or_else(|words| {
             Err(StepError::new(Reason::StepFailed, format!("it panicked: {words}")))
         }),
-        () = stalled(shared, clock) => {
-            let message = format!("it made no progress for {} s", STALL_LIMIT.as_secs());
+        () = stalled(shared, clock, limit) => {
+            let message = format!("it made no progress for {} s", limit.as_secs());
             Err(StepError::new(Reason::Stalled, message))
         }
     }
 }
 
-async fn stalled(shared: &Shared, clock: &dyn Clock) {
+async fn stalled(shared: &Shared, clock: &dyn Clock, limit: Duration) {
     loop {
-        let limit = shared.lock().advanced_at.saturating_add(STALL_LIMIT);
-        if clock.elapsed() >= limit {
+        let end = shared.lock().advanced_at.saturating_add(limit);
+        if clock.elapsed() >= end {
             return;
         }
-        clock.sleep_until(limit).await;
+        clock.sleep_until(end).await;
     }
 }

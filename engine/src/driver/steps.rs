@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use hearth_meta::Reason;
 
 use super::classify::Class;
-use super::jobs::{STALL_LIMIT, Shared};
+use super::jobs::Shared;
 use super::turn::Look;
 use super::{Runner, lock};
 use crate::controller::{Act, Controller, Seen, Step, StepError, Wanted};
@@ -24,9 +24,10 @@ impl<C: Controller> Runner<C> {
         self.begin(wanted, looks, step).await?;
         let act = Act { store: self.store.clone(), cancel: Default::default(), progress: Arc::new(|_| {}) };
         // A step may run twice, so one that is given up is simply taken again.
-        self.within(STALL_LIMIT, self.controller.act(step, wanted, &act)).await.unwrap_or_else(|| {
+        let limit = step.limit();
+        self.within(limit, self.controller.act(step, wanted, &act)).await.unwrap_or_else(|| {
             act.cancel.cancel();
-            let message = format!("it did not end within {} s", STALL_LIMIT.as_secs());
+            let message = format!("it did not end within {} s", limit.as_secs());
             Err(StepError::new(Reason::Stalled, message))
         })?;
         self.tell_done(wanted, Some(looks), step).await;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hearth_meta::Reason;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::jobs::STALL_LIMIT;
 use super::turn::LOOK_LIMIT;
 use super::{Runner, lock};
 use crate::controller::{Blind, Controller, Found, StepError};
@@ -36,6 +36,8 @@ pub(super) struct Memory {
     orphans: BTreeSet<(String, String)>,
     breaker: Option<String>,
     under_way: bool,
+    /// Orphans that are being removed.
+    collecting: BTreeSet<(String, String)>,
     /// Whether the last survey could see: what went before is not known to one that can again.
     can_see: bool,
     /// Whether a survey ever found anything; some kinds have nothing to be found.
@@ -59,28 +61,40 @@ impl Memory {
     }
 
     pub(super) fn is_under_way(&self) -> bool {
-        self.under_way
+        self.under_way || !self.collecting.is_empty()
     }
 }
 
 impl<C: Controller> Runner<C> {
     pub(super) async fn survey_on_time(self: Arc<Self>, stop: CancellationToken) {
+        // Given up where they stand when this ends; the next start finds what is left.
+        let mut collects = JoinSet::new();
         loop {
             lock(&self.survey).under_way = true;
             let looked = caught(self.survey_once()).await;
-            lock(&self.survey).under_way = false;
-            if let Err(words) = looked {
+            let orphans = looked.unwrap_or_else(|words| {
                 tracing::error!(controller = C::NAME, words, "a survey panicked");
                 self.counters.blind(&words);
+                lock(&self.survey).can_see = false;
+                Vec::new()
+            });
+            for orphan in orphans {
+                if lock(&self.survey).collecting.insert(name_of(&orphan)) {
+                    collects.spawn(self.clone().collect(orphan));
+                }
             }
+            lock(&self.survey).under_way = false;
             tokio::select! { biased;
                 () = stop.cancelled() => return,
                 () = self.clock.sleep(EVERY) => {}
             }
+            // Only the ended ones, so that they do not pile up.
+            while collects.try_join_next().is_some() {}
         }
     }
 
-    async fn survey_once(&self) {
+    /// Looks once; returns the orphans that may go.
+    async fn survey_once(&self) -> Vec<Found> {
         let found = self
             .within(LOOK_LIMIT, self.controller.survey())
             .await
@@ -90,31 +104,68 @@ impl<C: Controller> Runner<C> {
                 if !std::mem::replace(&mut lock(&self.survey).can_see, true) {
                     self.add_all();
                 }
-                for orphan in self.compare(&found) {
-                    self.collect(&orphan).await;
+                let before = lock(&self.survey).breaker();
+                let orphans = self.compare(&found);
+                // Told once, when it trips; from then on the diagnostics show it.
+                let tripped = lock(&self.survey).breaker().filter(|_| before.is_none());
+                if let Some(why) = tripped {
+                    self.tell_breaker(&why).await;
                 }
+                orphans
             }
             // Could not tell: nothing is absent because of it, and nothing an orphan.
             Err(blind) => {
                 lock(&self.survey).can_see = false;
                 self.counters.blind(&blind.0);
+                Vec::new()
             }
         }
     }
 
-    async fn collect(&self, orphan: &Found) {
-        let collected =
-            self.within(STALL_LIMIT, self.controller.collect(orphan)).await.unwrap_or_else(|| {
-                Err(StepError::new(
-                    Reason::Stalled,
-                    format!("it did not end within {} s", STALL_LIMIT.as_secs()),
-                ))
-            });
-        if let Err(error) = collected {
-            let (name, error) = (&orphan.name, error.message);
-            tracing::warn!(controller = C::NAME, name, error, "an orphan could not be removed");
-            return;
+    async fn collect(self: Arc<Self>, orphan: Found) {
+        let _place = self.pool.place().await;
+        // It may have waited long for its place.
+        let collected = if self.store.by_uid(&orphan.uid).is_none() {
+            Some(self.collect_within(self.controller.collect_limit(), &orphan).await)
+        } else {
+            None
+        };
+        match collected {
+            Some(Ok(())) => self.tell_collected(&orphan).await,
+            Some(Err(error)) => {
+                let (name, error) = (&orphan.name, error.message);
+                tracing::warn!(controller = C::NAME, name, error, "an orphan could not be removed");
+            }
+            None => {}
         }
+        lock(&self.survey).collecting.remove(&name_of(&orphan));
+    }
+
+    async fn collect_within(&self, limit: Duration, orphan: &Found) -> Result<(), StepError> {
+        let collected = self.within(limit, caught(self.controller.collect(orphan))).await;
+        match collected {
+            Some(Ok(collected)) => collected,
+            Some(Err(words)) => Err(StepError::new(Reason::StepFailed, format!("it panicked: {words}"))),
+            None => {
+                let message = format!("it did not end within {} s", limit.as_secs());
+                Err(StepError::new(Reason::Stalled, message))
+            }
+        }
+    }
+
+    async fn tell_breaker(&self, why: &str) {
+        let note = EventNote {
+            about: self.whole().reference(),
+            uid: String::new(),
+            kind: EventKind::Warning,
+            reason: "OrphansKept".to_owned(),
+            message: format!("Nothing is removed until a person has looked: {why}"),
+            reporter: format!("controller/{}", C::NAME),
+        };
+        self.store.note(note).await;
+    }
+
+    async fn tell_collected(&self, orphan: &Found) {
         let note = EventNote {
             about: Key::new(self.kind.kind, "", orphan.name.clone()).reference(),
             uid: orphan.uid.clone(),
@@ -165,6 +216,11 @@ impl<C: Controller> Runner<C> {
         }
         twice
     }
+}
+
+/// What an orphan is known by.
+fn name_of(found: &Found) -> (String, String) {
+    (found.uid.clone(), found.name.clone())
 }
 
 fn tripped(orphans: usize, found: usize) -> Option<String> {

@@ -21,7 +21,7 @@ pub(crate) struct LampSpec {
     /// Claimed, and chosen where absent.
     pub(crate) room: Option<String>,
     pub(crate) drift_policy: Option<String>,
-    /// How its steps are: `slow`, `dangerous`, `slotted`.
+    /// How its steps are: `slow`, `dangerous`, `slotted`, `patient`.
     #[serde(default)]
     pub(crate) ways: Vec<String>,
 }

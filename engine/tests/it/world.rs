@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -9,6 +10,7 @@ use futures::stream::BoxStream;
 use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wait, Wake, Wanted,
 };
+use hearth_engine::driver::STALL_LIMIT;
 use hearth_engine::{Key, Object, Query, Store};
 use hearth_meta::{Condition, FieldDiff, Progress, Reason, Timestamp};
 use tokio::sync::{mpsc, watch};
@@ -129,6 +131,7 @@ pub(crate) struct LampStep {
     color: String,
     is_slow: bool,
     is_dangerous: bool,
+    is_patient: bool,
 }
 
 impl Step for LampStep {
@@ -144,6 +147,9 @@ impl Step for LampStep {
     fn is_dangerous(&self) -> bool {
         self.is_dangerous
     }
+    fn limit(&self) -> Duration {
+        if self.is_patient { Duration::from_secs(600) } else { STALL_LIMIT }
+    }
 }
 
 #[async_trait]
@@ -152,6 +158,7 @@ impl Controller for Lamps {
     type Facts = BTreeMap<String, Bulb>;
     type Step = LampStep;
     const NAME: &'static str = "lamp";
+    const SLOW_PLACES: usize = 3;
 
     fn triggers(&self) -> Triggers {
         Triggers { owned: vec!["Card"], referenced: vec![("Secret", lamps_of_secret)] }
@@ -211,6 +218,7 @@ impl Controller for Lamps {
             color: color.to_owned(),
             is_slow: is("slow"),
             is_dangerous: is("dangerous"),
+            is_patient: is("patient"),
         };
         let mut plan = match (facts.get(wanted.name()), wanted.gone) {
             (Some(bulb), true) if bulb.uid == wanted.uid() => {
@@ -276,8 +284,10 @@ impl Controller for Lamps {
     }
 
     async fn collect(&self, orphan: &Found) -> Result<(), StepError> {
+        self.0.lock().steps.push(format!("Collect {}", orphan.name));
+        let mut gate = self.0.gate.subscribe();
+        let _ = gate.wait_for(|is_open| *is_open).await;
         let mut state = self.0.lock();
-        state.steps.push(format!("Collect {}", orphan.name));
         state.bulbs.remove(&orphan.name);
         Ok(())
     }
@@ -315,6 +325,9 @@ impl Step for WriteSigns {
     }
     fn done(&self) -> (&'static str, String) {
         ("Written", "Wrote the signs".into())
+    }
+    fn is_slow(&self) -> bool {
+        self.0.values().any(|text| text == "slow")
     }
 }
 
@@ -358,6 +371,10 @@ impl Controller for Signs {
 
     async fn act(&self, step: &WriteSigns, _: &[Wanted<Sign>], _: &Act) -> Result<(), StepError> {
         let has_effect = self.0.begin(&step.doing())?;
+        if step.is_slow() {
+            let mut gate = self.0.gate.subscribe();
+            let _ = gate.wait_for(|is_open| *is_open).await;
+        }
         let mut state = self.0.lock();
         // Some signs cannot be written, like those whose text is refused.
         let kept: VecDeque<_> =

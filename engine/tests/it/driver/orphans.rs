@@ -43,6 +43,7 @@ async fn too_many_orphans_at_once_are_kept_until_a_person_has_looked() {
     engine.seconds(600).await;
     assert!(engine.world.done().is_empty());
     assert_eq!(engine.engine.diagnostics()[0].breaker.as_deref(), Some("3 of 7 have no object in the store"));
+    assert_eq!(engine.events("*").await, [("OrphansKept".to_owned(), 1)], "told once");
     engine.world.lock().bulbs.remove("lost0");
     engine.seconds(60).await;
     assert_eq!(engine.world.done(), ["Collect lost1", "Collect lost2"]);

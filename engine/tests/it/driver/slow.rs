@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hearth_meta::Reason;
 use serde_json::json;
 
 use crate::running::Running;
@@ -171,4 +172,58 @@ async fn a_stop_ends_slow_steps_with_it() {
     assert_eq!(world.color("a"), None);
     let uid = home.store.get(&key("Lamp", "a")).unwrap().uid().to_owned();
     assert!(home.store.intent(&uid).unwrap().is_open());
+}
+
+#[tokio::test]
+async fn a_full_pool_of_one_controller_holds_up_no_other() {
+    let engine = Running::new().await;
+    engine.world.gate.send_replace(false);
+    for name in ["s1", "s2", "s3"] {
+        engine.home.lamp(name, json!({"color": "red", "ways": ["slow"]})).await;
+    }
+    engine.until("three at work", |engine| engine.world.lock().steps.len() == 3).await;
+    let sign =
+        json!({"kind": "Sign", "metadata": {"name": "x", "namespace": "den"}, "spec": {"text": "slow"}});
+    engine.home.create(sign).await.unwrap();
+    wait(&engine, 1).await;
+    begun(&engine, "Write 1 signs").await;
+    engine.world.gate.send_replace(true);
+    engine.settle().await;
+}
+
+#[tokio::test]
+async fn a_step_may_ask_for_longer() {
+    let engine = Running::new().await;
+    engine.world.gate.send_replace(false);
+    engine.home.lamp("a", json!({"color": "red", "ways": ["slow", "patient"]})).await;
+    begun(&engine, "Install a").await;
+    wait(&engine, 599).await;
+    assert_eq!(engine.verdict("a"), "Progressing Applying");
+    wait(&engine, 1).await;
+    engine.until("its end", |engine| engine.status("Lamp", "a").reason == Some(Reason::Stalled)).await;
+    assert!(engine.status("Lamp", "a").message.unwrap().contains("no progress for 600 s"));
+}
+
+#[tokio::test]
+async fn the_long_removal_of_an_orphan_holds_up_neither_surveys_nor_repairs() {
+    let engine = Running::new().await;
+    engine.home.lamp("a", json!({"color": "red"})).await;
+    engine.settle().await;
+    let lineage = engine.home.store.lineage().to_owned();
+    engine.world.screw_in("lost", "of nobody", &lineage);
+    engine.world.gate.send_replace(false);
+    wait(&engine, 120).await;
+    begun(&engine, "Collect lost").await;
+    engine.world.done();
+    engine.world.paint("a", "blue");
+    wait(&engine, 61).await;
+    engine.until("its repair", |engine| engine.world.color("a").as_deref() == Some("red")).await;
+    assert_eq!(engine.world.done(), ["Paint a red"], "and the orphan is not taken twice");
+    wait(&engine, 180).await;
+    begun(&engine, "Collect lost").await;
+    assert_eq!(engine.world.done(), ["Collect lost"], "given up, and taken by the next survey");
+    engine.world.gate.send_replace(true);
+    engine.settle().await;
+    assert_eq!(engine.world.color("lost"), None);
+    assert_eq!(engine.events("lost").await, [("OrphanRemoved".to_owned(), 1)]);
 }
