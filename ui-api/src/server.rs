@@ -1,11 +1,11 @@
 //! The API server: TLS, sign-in, the Kubernetes protocol, and the few places beside it.
 //!
-//! - [`routes`]: every place, on one screen.
-//! - [`authority`]: the home's own certificate authority and the server's certificate.
-//! - [`credential`]: the admin's token and the kubeconfig file.
-//! - [`sign_in`]: who asks.
-//! - [`listen`]: accepting connections, and stopping.
-//! - [`logs`], [`history`], [`preview`], [`live`]: what is not a resource.
+//! - `routes`: every place, on one screen.
+//! - `authority`: the home's own certificate authority and the server's certificate.
+//! - `credential`: the admin's token and the kubeconfig file.
+//! - `sign_in`: who asks.
+//! - `listen`: accepting connections, and stopping.
+//! - `logs`, `history`, `preview`, `live`, `recover`: what is not a resource.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

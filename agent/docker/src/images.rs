@@ -4,7 +4,7 @@ mod pull;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -28,8 +28,6 @@ const REMEMBERED: usize = 512;
 pub(crate) struct Image {
     /// In the words of the spec.
     pub(crate) defaults: ImageDefaults,
-    /// Its labels, which Docker copies onto every container.
-    pub(crate) labels: BTreeMap<String, String>,
     /// A setting of its health check that Hearth does not know.
     pub(crate) start_interval: Option<i64>,
 }
@@ -140,9 +138,9 @@ fn image_from(seen: &ImageInspect) -> Image {
             env: env_from(config.env.as_deref()),
             health_check: config.healthcheck.as_ref().and_then(health_check_from),
             stop_signal: config.stop_signal.unwrap_or_default(),
+            labels: config.labels.unwrap_or_default().into_iter().collect(),
             volumes,
         },
-        labels: config.labels.unwrap_or_default().into_iter().collect(),
         start_interval: config.healthcheck.and_then(|health| health.start_interval),
     }
 }

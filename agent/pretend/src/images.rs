@@ -113,6 +113,7 @@ impl Image {
             health_check: says.health_check,
             stop_signal: says.stop_signal,
             volumes: says.volumes,
+            labels: BTreeMap::new(),
         }
     }
 

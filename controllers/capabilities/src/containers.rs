@@ -238,6 +238,8 @@ pub struct ImageDefaults {
     pub health_check: Option<HealthCheck>,
     /// Its stop signal.
     pub stop_signal: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
     /// Paths it declares as volumes; the engine mounts an anonymous one where nothing else is mounted.
     pub volumes: Vec<String>,
 }

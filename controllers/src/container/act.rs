@@ -1,6 +1,7 @@
 //! Carries out one step. Every step may run twice; a name that is taken meanwhile, or a network that is gone, fails
 //! here and is seen by the next look.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hearth_capabilities::containers::{BoundFolder, JoinedNetwork, NewContainer};
@@ -8,6 +9,7 @@ use hearth_engine::controller::{StepError, Wanted, spec_hash};
 use hearth_kinds::Container;
 use hearth_kinds::container::NetworkLink;
 use hearth_meta::Reason;
+use hearth_meta::labels::SECRET_ENV;
 use hearth_meta::quantity::{parse_bytes, parse_millicpus};
 
 use super::diff::memory_folder;
@@ -31,6 +33,10 @@ impl ContainerController {
                 containers.create(&new).await.map(|_| ()).map_err(failed)
             }
             ContainerStep::Attach(network) => self.attach(wanted, network).await,
+            ContainerStep::Detach(network) => {
+                let name = self.engine_name(wanted);
+                self.hands.networks.disconnect(network, &name).await.map_err(failed)
+            }
             ContainerStep::Start(id) => containers.start(id).await.map_err(failed),
             ContainerStep::Stop(id) => containers.stop(id, grace(wanted)).await.map_err(failed),
             ContainerStep::Remove(id) => containers.remove(id).await.map_err(failed),
@@ -68,14 +74,21 @@ impl ContainerController {
             let host_path = path.map_err(missing)?;
             mounts.push(BoundFolder { host_path, path: mount.path.clone(), read_only: mount.read_only });
         }
-        let mut env = std::collections::BTreeMap::new();
+        let mut env = BTreeMap::new();
         for variable in &spec.env {
             let (value, _) = resolve_env(&self.store, wanted.namespace(), variable)
                 .map_err(|message| StepError::new(Reason::SecretMissing, message))?;
             env.insert(variable.name.clone(), value);
         }
-        let mut labels = self.naming.labels(wanted, &self.store, &spec_hash(spec));
-        labels.extend(spec.labels.iter().map(|label| (label.name.clone(), label.value.clone())));
+        let mut labels: BTreeMap<String, String> =
+            spec.labels.iter().map(|label| (label.name.clone(), label.value.clone())).collect();
+        // Hearth's own last: no author's label may stand for one of them.
+        labels.extend(self.naming.labels(wanted, &self.store, &spec_hash(spec)));
+        let secret = spec.env.iter().filter(|variable| variable.secrets().next().is_some());
+        labels.insert(
+            SECRET_ENV.to_owned(),
+            secret.map(|variable| variable.name.as_str()).collect::<Vec<_>>().join(" "),
+        );
         Ok(NewContainer {
             name: self.engine_name(wanted),
             image_id: image.id,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hearth_capabilities::containers::{BoundFolder, ContainerFacts, ImageDefaults, MemoryFolder};
 use hearth_engine::controller::{Seen, Wanted, spec_hash};
-use hearth_kinds::container::{ContainerType, HealthCheck};
-use hearth_kinds::{Container, ContainerSpec, DriftPolicy, Power};
+use hearth_kinds::container::{ContainerType, HealthCheck, is_reserved};
+use hearth_kinds::{Container, ContainerSpec, DriftPolicy, Power, SYSTEM};
 use hearth_meta::difference::SECRET;
 use hearth_meta::quantity::{parse_bytes, parse_millicpus};
 use hearth_meta::{FieldDiff, labels};
@@ -49,6 +49,13 @@ pub(super) fn target(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Strin
 pub(super) fn seen(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
     let finished = is_finished_job(wanted) && !wanted.gone;
     let stopped = wanted.object.spec.power == Power::Stopped && !wanted.gone;
+    if let Some(stray) = facts.strays.first() {
+        return Seen::Ours(vec![FieldDiff::new(
+            "metadata.name",
+            Some(wanted.name().into()),
+            Some(stray.name.clone()),
+        )]);
+    }
     let Some(container) = &facts.container else {
         // A finished job, and what should be stopped, need no container.
         return if finished || stopped { Seen::Ours(Vec::new()) } else { Seen::Absent };
@@ -111,14 +118,7 @@ pub(super) fn shape(
     storage(spec, facts, seen, into);
     sandbox(spec, seen, into);
     lifecycle(spec, seen, into);
-    for label in &spec.labels {
-        FieldDiff::compare_json(
-            into,
-            &format!("spec.labels[{}]", label.name),
-            &Some(&label.value),
-            &seen.labels.get(&label.name),
-        );
-    }
+    author_labels(spec, seen, into);
     if seen.labels.get(labels::OWNER_UID).map(String::as_str) != Some(wanted.owner_uid()) {
         into.push(FieldDiff::new(
             "metadata.labels",
@@ -130,6 +130,20 @@ pub(super) fn shape(
         into.push(power(Power::Running, seen));
     }
     differences
+}
+
+/// Labels of the author: those wanted, and those that were and are not any more. What the image says of itself is no
+/// difference either way.
+fn author_labels(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff>) {
+    let wanted: BTreeMap<&String, &String> =
+        spec.labels.iter().map(|label| (&label.name, &label.value)).collect();
+    let names: BTreeSet<&String> = wanted.keys().copied().chain(seen.labels.keys()).collect();
+    for name in names.into_iter().filter(|name| !is_reserved(name)) {
+        let (value, is) = (wanted.get(name).copied(), seen.labels.get(name).or(seen.image.labels.get(name)));
+        if value != is && (value.is_some() || seen.labels.contains_key(name)) {
+            FieldDiff::compare_json(into, &format!("spec.labels[{name}]"), &value, &is);
+        }
+    }
 }
 
 /// What runs. Where the spec says nothing the image decides; an entry point of one's own drops the image's command.
@@ -155,9 +169,7 @@ fn program(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff
     );
     FieldDiff::compare(into, "spec.user", spec.user.as_ref().unwrap_or(user), &seen.user);
     FieldDiff::compare(into, "spec.init", &spec.init, &seen.init);
-    if spec.hostname.is_some() {
-        FieldDiff::compare_json(into, "spec.hostname", &spec.hostname, &seen.hostname);
-    }
+    FieldDiff::compare_json(into, "spec.hostname", &spec.hostname, &seen.hostname);
 }
 
 fn environment(facts: &ContainerSeen, seen: &ContainerFacts, into: &mut Vec<FieldDiff>) {
@@ -166,19 +178,20 @@ fn environment(facts: &ContainerSeen, seen: &ContainerFacts, into: &mut Vec<Fiel
     for name in names {
         let field = format!("spec.env[{name}]");
         let is = seen.env.get(name);
+        let shown = |is: Option<&String>| is.map(|_| format!("{SECRET}, another one"));
         match facts.env.get(name) {
-            Some(Ok(EnvValue::Secret(hash))) => {
-                if is != Some(hash) {
-                    into.push(FieldDiff::new(
-                        field,
-                        Some(SECRET.into()),
-                        is.map(|_| format!("{SECRET}, another one")),
-                    ));
-                }
+            Some(Ok(EnvValue::Secret(hash))) if is != Some(hash) => {
+                into.push(FieldDiff::new(field, Some(SECRET.into()), shown(is)));
             }
             // A missing secret is waited for; what runs meanwhile is left as it is.
-            Some(Err(_)) => {}
+            Some(Ok(EnvValue::Secret(_)) | Err(_)) => {}
+            Some(Ok(EnvValue::Plain(value))) if facts.hidden.contains(name) => {
+                into.push(FieldDiff::new(field, Some(value.clone()), shown(is)));
+            }
             Some(Ok(EnvValue::Plain(value))) => FieldDiff::compare_json(into, &field, &Some(value), &is),
+            None if facts.hidden.contains(name) => {
+                into.push(FieldDiff::new(field, from_image.get(name).cloned(), shown(is)));
+            }
             None => FieldDiff::compare_json(into, &field, &from_image.get(name), &is),
         }
     }
@@ -278,6 +291,9 @@ pub(super) fn places(
     seen: &ContainerFacts,
 ) -> Vec<FieldDiff> {
     let mut differences = Vec::new();
+    for extra in extra_places(wanted, facts, seen) {
+        differences.push(FieldDiff::new("spec.networks", None, Some(extra)));
+    }
     for link in &wanted.object.spec.networks {
         let field = format!("spec.networks[{}]", link.name);
         let Some(network) = facts.networks.get(&link.name) else { continue };
@@ -298,4 +314,18 @@ pub(super) fn places(
         }
     }
     differences
+}
+
+/// Networks the container is on and should not be: an app reaches nobody but through its own (DESIGN section 2).
+/// Hearth's own proxy is a guest on many, which is the networks' business.
+pub(super) fn extra_places(
+    wanted: &Wanted<Container>,
+    facts: &ContainerSeen,
+    seen: &ContainerFacts,
+) -> Vec<String> {
+    if wanted.namespace() == SYSTEM || wanted.object.spec.networks.is_empty() {
+        return Vec::new();
+    }
+    let is_wanted = |name: &String| facts.networks.values().any(|network| network.engine_name == *name);
+    seen.networks.iter().map(|place| place.name.clone()).filter(|name| !is_wanted(name)).collect()
 }

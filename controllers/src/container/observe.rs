@@ -1,8 +1,8 @@
 //! What is seen of a container and of everything it hangs on. Secrets leave here only as keyed hashes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hearth_capabilities::containers::{ContainerFacts, Health, ImageDefaults};
+use hearth_capabilities::containers::{ContainerFacts, Health, ImageDefaults, ListedContainer};
 use hearth_capabilities::images::ImageFacts;
 use hearth_capabilities::volumes::LeafState;
 use hearth_engine::controller::{Blind, Wanted};
@@ -10,7 +10,7 @@ use hearth_engine::{Key, Object, Store};
 use hearth_kinds::container::{DependencyCondition, EnvVar};
 use hearth_kinds::shared::SecretKeyRef;
 use hearth_kinds::{Container, Image, Volume};
-use hearth_meta::{ObjectRef, Verdict};
+use hearth_meta::{ObjectRef, Verdict, labels};
 
 use super::ContainerController;
 use crate::fault::blind;
@@ -38,6 +38,10 @@ pub struct ContainerSeen {
     pub(super) networks: BTreeMap<String, NetworkSeen>,
     /// What each dependency lacks; met ones are left out.
     pub(super) unmet: Vec<Unmet>,
+    /// The variables of the container whose values are seen only as keyed hashes.
+    pub(super) hidden: BTreeSet<String>,
+    /// Containers that were made for this object and go by another name now, where none goes by its own.
+    pub(super) strays: Vec<ListedContainer>,
 }
 
 /// What a variable should be.
@@ -71,9 +75,9 @@ impl ContainerController {
         let spec = &wanted.object.spec;
         let mut container = self.hands.containers.inspect(&self.engine_name(wanted)).await.map_err(blind)?;
         let env = spec.env.iter().map(|env| (env.name.clone(), self.env_wanted(wanted, env))).collect();
-        if let Some(container) = &mut container {
-            self.hide_secrets(&env, container);
-        }
+        let hidden =
+            container.as_mut().map(|container| self.hide_secrets(&env, container)).unwrap_or_default();
+        let strays = if container.is_none() { self.strays(wanted).await? } else { Vec::new() };
         let whose = container.as_ref().map_or(Ownership::Foreign, |container| {
             ownership(&container.labels, wanted.uid(), self.store.lineage())
         });
@@ -95,6 +99,8 @@ impl ContainerController {
                 .map(|link| (link.name.clone(), self.network(wanted, &link.name)))
                 .collect(),
             unmet: unmet(&self.store, wanted),
+            hidden,
+            strays,
             container,
         })
     }
@@ -119,15 +125,41 @@ impl ContainerController {
         }
     }
 
-    /// From here on no value of a variable that should be secret is in memory that could be printed.
-    fn hide_secrets(&self, env: &BTreeMap<String, Result<EnvValue, String>>, container: &mut ContainerFacts) {
-        for (name, value) in env {
-            if !matches!(value, Ok(EnvValue::Plain(_)))
-                && let Some(seen) = container.env.get_mut(name)
-            {
+    /// From here on no value that is or was secret is in memory that could be printed: of a variable that the spec
+    /// calls secret, or called so when the container was made, or that neither the spec nor the image knows.
+    fn hide_secrets(
+        &self,
+        env: &BTreeMap<String, Result<EnvValue, String>>,
+        container: &mut ContainerFacts,
+    ) -> BTreeSet<String> {
+        let was_secret: BTreeSet<&str> = container
+            .labels
+            .get(labels::SECRET_ENV)
+            .map(|names| names.split(' ').collect())
+            .unwrap_or_default();
+        let mut hidden = BTreeSet::new();
+        for (name, seen) in &mut container.env {
+            let is_open = match env.get(name) {
+                Some(Ok(EnvValue::Plain(_))) => true,
+                Some(_) => false,
+                None => container.image.env.contains_key(name),
+            };
+            if !is_open || was_secret.contains(name.as_str()) {
                 *seen = self.store.keyed_hash(seen.as_bytes());
+                hidden.insert(name.clone());
             }
         }
+        hidden
+    }
+
+    /// A container that somebody renamed still runs, on the same data: a second one beside it would spoil both.
+    async fn strays(&self, wanted: &Wanted<Container>) -> Result<Vec<ListedContainer>, Blind> {
+        let name = self.engine_name(wanted);
+        let listed = self.hands.containers.list().await.map_err(blind)?;
+        let made_for = |container: &ListedContainer| {
+            ownership(&container.labels, wanted.uid(), self.store.lineage()) == Ownership::Mine
+        };
+        Ok(listed.into_iter().filter(|container| container.name != name && made_for(container)).collect())
     }
 
     /// Where a Volume's folder is, looked at on the disk now and not as the store remembers it.

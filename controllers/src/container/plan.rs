@@ -4,11 +4,15 @@ use hearth_capabilities::containers::{ContainerFacts, Health};
 use hearth_engine::controller::{Plan, Step, Wait, Wanted};
 use hearth_kinds::container::{ContainerType, DependencyCondition};
 use hearth_kinds::{Container, Power};
+use hearth_meta::labels::POKED_AT;
 use hearth_meta::{ObjectRef, Reason, SignedDuration, Timestamp};
 
 use super::diff;
 use super::observe::{ContainerSeen, Unmet};
 use crate::naming::Ownership;
+
+/// How long a container that the engine restarted must run before it counts as running again.
+const STEADY_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +21,8 @@ pub enum ContainerStep {
     Create,
     /// Attaches it to a network, by the Network's name; a stale place is left first.
     Attach(String),
+    /// Detaches it from a network it should not be on, by the engine's name.
+    Detach(String),
     /// Starts it, by id.
     Start(String),
     /// Stops it, by id.
@@ -27,12 +33,21 @@ pub enum ContainerStep {
 
 pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<ContainerStep> {
     let spec = &wanted.object.spec;
+    if let Some(stray) = facts.strays.first() {
+        let stop = (stray.state == "running").then(|| ContainerStep::Stop(stray.id.clone()));
+        return Plan::steps(stop.into_iter().chain([ContainerStep::Remove(stray.id.clone())]).collect());
+    }
     match (&facts.container, facts.ownership) {
         (Some(container), Ownership::Mine) if wanted.gone => take_down(container),
         _ if wanted.gone => Plan::nothing(),
+        (Some(container), Ownership::Predecessor) if spec.power == Power::Stopped => take_down(container),
         _ if diff::is_finished_job(wanted) => Plan::nothing(),
         (Some(container), Ownership::Mine) if spec.power == Power::Stopped => {
             let running = container.state.running || container.state.status == "restarting";
+            if spec.r#type == ContainerType::Job && (running || container.state.exit_code != 0) {
+                // A job that was broken off has not failed: it begins anew when it should run again.
+                return take_down(container);
+            }
             if running {
                 Plan::steps(vec![ContainerStep::Stop(container.id.clone())])
             } else {
@@ -76,7 +91,9 @@ fn towards_running(
         "running" => until_healthy(wanted, container),
         // The engine restarts it; two supervisors would fight.
         "restarting" => Plan::wait(Wait::new(Reason::Restarting, restarting(container))),
-        "exited" | "dead" if wanted.object.spec.r#type == ContainerType::Job => after_exit(container),
+        "exited" if wanted.object.spec.r#type == ContainerType::Job => after_exit(wanted, container),
+        // Docker could not even remove what it was; nothing starts it again.
+        "dead" => missing(wanted, facts).unwrap_or_else(|| take_down(container)),
         _ => missing(wanted, facts)
             .unwrap_or_else(|| Plan::steps(vec![ContainerStep::Start(container.id.clone())])),
     }
@@ -88,9 +105,14 @@ fn soon(wanted: &Wanted<Container>) -> Timestamp {
 }
 
 /// A job that has run: with 0 it is done, which its status says from now on; with anything else it failed.
-fn after_exit(container: &ContainerFacts) -> Plan<ContainerStep> {
+///
+/// Whoever mended the cause asks for another look, and then it is tried again (AL-25).
+fn after_exit(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan<ContainerStep> {
+    let annotations = wanted.object.metadata.annotations.as_ref();
+    let poked: Option<Timestamp> = annotations.and_then(|a| a.get(POKED_AT)).and_then(|at| at.parse().ok());
     match container.state.exit_code {
         0 => Plan::nothing(),
+        _ if poked > container.state.finished_at => take_down(container),
         code => Plan::stuck(Reason::JobFailed, format!("The job exited with {code}")),
     }
 }
@@ -104,6 +126,9 @@ fn stale_place(
     facts: &ContainerSeen,
     container: &ContainerFacts,
 ) -> Option<Plan<ContainerStep>> {
+    if let Some(extra) = diff::extra_places(wanted, facts, container).into_iter().next() {
+        return Some(Plan::steps(vec![ContainerStep::Detach(extra)]));
+    }
     let places = diff::places(wanted, facts, container);
     let link = wanted.object.spec.networks.iter().find(|link| {
         let field = format!("spec.networks[{}]", link.name);
@@ -121,6 +146,11 @@ fn until_healthy(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan
         status.waiting_since.is_none() && matches!(status.health.as_deref(), Some("healthy" | "unhealthy"))
     });
     match container.state.health {
+        // Without a check, one that was just restarted has yet to show that it stays.
+        None if container.state.restarts > 0 && steady_at(container).is_some_and(|at| wanted.now < at) => {
+            let until = steady_at(container).unwrap_or(wanted.now);
+            Plan::wait(Wait::new(Reason::Restarting, restarting(container)).until(until))
+        }
         None | Some(Health::Healthy) => Plan::nothing(),
         Some(Health::Unhealthy) if was_healthy => {
             Plan::wait(Wait::new(Reason::Unhealthy, "Its health check fails"))
@@ -137,6 +167,11 @@ fn until_healthy(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan
             Plan::wait(Wait::new(Reason::Starting, "Waiting for its health check").until(deadline))
         }
     }
+}
+
+/// From when a restarted container counts as running.
+fn steady_at(container: &ContainerFacts) -> Option<Timestamp> {
+    container.state.started_at?.saturating_add(STEADY_AFTER).ok()
 }
 
 /// By when it should be healthy, counted from when the wait began as its status remembers it.
@@ -209,6 +244,7 @@ impl Step for ContainerStep {
         match self {
             Self::Create => "Make the container".into(),
             Self::Attach(network) => format!("Attach the container to network {network}"),
+            Self::Detach(network) => format!("Detach the container from network {network}"),
             Self::Start(_) => "Start the container".into(),
             Self::Stop(_) => "Stop the container".into(),
             Self::Remove(_) => "Remove the container".into(),
@@ -219,6 +255,7 @@ impl Step for ContainerStep {
         match self {
             Self::Create => ("Created", "Made the container".into()),
             Self::Attach(network) => ("Attached", format!("Attached the container to network {network}")),
+            Self::Detach(network) => ("Detached", format!("Detached the container from network {network}")),
             Self::Start(_) => ("Started", "Started the container".into()),
             Self::Stop(_) => ("Stopped", "Stopped the container".into()),
             Self::Remove(_) => ("Removed", "Removed the container".into()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hearth_capabilities::containers::{
-    BoundFolder, ContainerFacts, Health, ImageDefaults, NetworkPlace, RunState,
+    BoundFolder, ContainerFacts, Health, ImageDefaults, ListedContainer, NetworkPlace, RunState,
 };
 use hearth_capabilities::images::ImageFacts;
 use hearth_engine::controller::{Outcome, Plan, Seen, Wanted};
@@ -105,6 +105,8 @@ fn seen() -> ContainerSeen {
             NetworkSeen { engine_name: "hearth_household_photos".into(), id: Some("n1".into()) },
         )]),
         unmet: Vec::new(),
+        hidden: ["PW".to_owned()].into(),
+        strays: Vec::new(),
     }
 }
 
@@ -169,6 +171,67 @@ fn a_secret_is_never_shown() {
     let Seen::Ours(differences) = diff::seen(&wanted(spec()), &seen) else { panic!("it is ours") };
     let shown = format!("{differences:?}");
     assert!(shown.contains("(secret)") && !shown.contains("another\""), "{shown}");
+}
+
+#[test]
+fn a_value_that_was_secret_stays_hidden_when_the_spec_no_longer_calls_it_so() {
+    let check = |field: &str, change: fn(&mut ContainerSpec, &mut ContainerSeen)| {
+        let (mut spec, mut seen) = (spec(), seen());
+        change(&mut spec, &mut seen);
+        let Seen::Ours(differences) = diff::seen(&wanted(spec), &seen) else { panic!("it is ours") };
+        assert_eq!(differences.iter().map(|d| d.field.as_str()).collect::<Vec<_>>(), [field]);
+        assert!(differences[0].seen.as_ref().unwrap().contains("(secret)"), "{differences:?}");
+    };
+    check("spec.env[PW]", |spec, seen| {
+        spec.env.retain(|variable| variable.name != "PW");
+        seen.env.remove("PW");
+    });
+    check("spec.env[PW]", |_, seen| drop(seen.env.insert("PW".into(), Ok(EnvValue::Plain("open".into())))));
+}
+
+#[test]
+fn a_renamed_container_goes_before_another_is_made() {
+    let stray = ListedContainer {
+        id: "c0".into(),
+        name: "old-db".into(),
+        labels: BTreeMap::new(),
+        state: "running".into(),
+    };
+    let seen = ContainerSeen { container: None, strays: vec![stray], ..seen() };
+    assert_eq!(
+        plan(&wanted(spec()), &seen).steps,
+        [ContainerStep::Stop("c0".into()), ContainerStep::Remove("c0".into())]
+    );
+    let gone = Wanted { gone: true, ..wanted(spec()) };
+    assert_eq!(first_step(&gone, &seen), Some(ContainerStep::Stop("c0".into())));
+    assert_eq!(fields(&gone, &seen), ["metadata.name"]);
+}
+
+#[test]
+fn a_network_nobody_asked_for_is_left() {
+    let extra = NetworkPlace {
+        name: "hearth-system_control".into(),
+        network_id: "n9".into(),
+        aliases: vec![],
+        ip: String::new(),
+    };
+    let seen = with(|seen| seen.networks.push(extra));
+    assert_eq!(fields(&wanted(spec()), &seen), ["spec.networks"]);
+    assert_eq!(
+        first_step(&wanted(spec()), &seen),
+        Some(ContainerStep::Detach("hearth-system_control".into()))
+    );
+}
+
+#[test]
+fn an_author_s_label_that_is_no_longer_wanted_is_a_difference_and_the_image_s_own_is_not() {
+    let left = with(|seen| drop(seen.labels.insert("team".into(), "a".into())));
+    assert_eq!(fields(&wanted(spec()), &left), ["spec.labels[team]"]);
+    let own = with(|seen| drop(seen.image.labels.insert("team".into(), "a".into())));
+    let label = hearth_kinds::shared::Label { name: "team".into(), value: "a".into() };
+    let same = ContainerSpec { labels: vec![label], ..spec() };
+    assert!(fields(&wanted(same), &own).is_empty());
+    assert!(fields(&wanted(spec()), &own).is_empty());
 }
 
 #[test]

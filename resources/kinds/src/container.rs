@@ -422,6 +422,12 @@ pub(crate) fn validate(new: &Container, _old: Option<&Container>) -> Vec<Problem
         problems.push(Problem::new("spec.restart", "only a Job may have another restart than UnlessStopped"));
     }
     problems.extend(check_words(spec));
+    for (index, label) in spec.labels.iter().enumerate().filter(|(_, label)| is_reserved(&label.name)) {
+        problems.push(Problem::new(
+            format!("spec.labels[{index}].name"),
+            format!("{:?} is kept for Hearth", label.name),
+        ));
+    }
     for (index, env) in spec.env.iter().enumerate() {
         problems.extend(check_env(env, &format!("spec.env[{index}]")));
     }
@@ -459,6 +465,11 @@ fn check_words(spec: &ContainerSpec) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Whether a label's name is kept for Hearth, or for what lets people's tools group its containers.
+pub fn is_reserved(label: &str) -> bool {
+    ["hearth.dev/", "com.docker.compose."].iter().any(|prefix| label.starts_with(prefix))
 }
 
 fn check_env(env: &EnvVar, field: &str) -> Option<Problem> {

@@ -67,7 +67,12 @@ impl FieldDiff {
     }
 
     /// Pushes a difference if the two values differ, shown through `Display`.
-    pub fn compare<T: PartialEq + fmt::Display + ?Sized>(into: &mut Vec<Self>, field: &str, wanted: &T, seen: &T) {
+    pub fn compare<T: PartialEq + fmt::Display + ?Sized>(
+        into: &mut Vec<Self>,
+        field: &str,
+        wanted: &T,
+        seen: &T,
+    ) {
         if wanted != seen {
             into.push(Self::new(field, Some(wanted.to_string()), Some(seen.to_string())));
         }

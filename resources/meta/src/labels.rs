@@ -19,6 +19,9 @@ pub const OWNER_UID: &str = "hearth.dev/owner-uid";
 pub const LINEAGE: &str = "hearth.dev/lineage";
 /// Label on things made in a backend: the create-time fields as they were applied, hashed.
 pub const APPLIED: &str = "hearth.dev/applied";
+/// Label on a container: the names of the variables whose values are secret, with a space between, so that an older
+/// value stays hidden when the spec no longer calls it secret.
+pub const SECRET_ENV: &str = "hearth.dev/secret-env";
 /// Annotation: no repairs until this RFC 3339 time.
 pub const PAUSED_UNTIL: &str = "hearth.dev/paused-until";
 /// Annotation: a person asks for another look now; the value is any new text.

@@ -1,3 +1,5 @@
+//! Every form a route can take, and what each is read as.
+
 use hearth_capabilities::proxy::{Answer, ProxyRoute, SeenRoute};
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! What is written for each route, to the letter.
+
 use hearth_capabilities::proxy::{Answer, ProxyRoute};
 use serde_json::json;
 

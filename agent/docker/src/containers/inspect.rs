@@ -70,7 +70,7 @@ pub(super) fn facts_from(
         drops_all: host.cap_drop.iter().flatten().any(|cap| cap.eq_ignore_ascii_case("ALL")),
         no_new_privileges: host.security_opt.iter().flatten().any(|option| is_no_new_privileges(option)),
         ports: ports_from(host.port_bindings.as_ref()),
-        labels: labels.filter(|(name, value)| image.labels.get(name) != Some(value)).collect(),
+        labels: labels.filter(|(name, value)| image.defaults.labels.get(name) != Some(value)).collect(),
         init: host.init.unwrap_or_default(),
         hostname: hostname_from(&config, &id),
         foreign: foreign::found(seen, &config, &host, image, default_runtime),

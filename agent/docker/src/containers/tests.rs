@@ -27,9 +27,9 @@ fn image() -> Image {
         defaults: ImageDefaults {
             env: env.map(owned).into(),
             volumes: vec!["/kept".to_owned()],
+            labels: BTreeMap::from([owned(("org.example.said-by", "image"))]),
             ..ImageDefaults::default()
         },
-        labels: BTreeMap::from([owned(("org.example.said-by", "image"))]),
         start_interval: None,
     }
 }

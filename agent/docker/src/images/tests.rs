@@ -42,7 +42,7 @@ fn a_captured_image_is_read_whole() {
     assert_eq!(image.defaults.command, ["true"]);
     assert_eq!((image.defaults.working_dir.as_str(), image.defaults.user.as_str()), ("/srv", "1000"));
     assert_eq!(image.defaults.volumes, ["/kept"]);
-    assert_eq!(image.labels.get("org.example.said-by").map(String::as_str), Some("image"));
+    assert_eq!(image.defaults.labels.get("org.example.said-by").map(String::as_str), Some("image"));
 }
 
 #[test]
