@@ -184,7 +184,8 @@ pub(super) fn is_image(text: &str) -> bool {
         }
         parts => parts.iter().all(small),
     };
-    digest_fits && tag_fits && name_fits
+    // `sha256:...` is no name but any image that happens to lie on the machine.
+    digest_fits && tag_fits && name_fits && name != "sha256"
 }
 
 /// Whether a text names a signal: `SIGTERM`, `TERM`, `15`.

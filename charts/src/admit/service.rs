@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Condition, Dependency, EnvPart, EnvVar, Judge, Restart, Service, fields, health, mounts};
 use crate::compose::secret;
-use crate::node::{Node, Value};
+use crate::node::{Map, Node, Value};
 
 /// All services that run, sorted by name. Roles come later: they need all services.
 pub(super) fn all(judge: &mut Judge<'_>, model: &Node) -> Vec<Service> {
     fields::networks(judge, model);
-    let services = model.get("services").and_then(Node::as_map).into_iter().flatten();
-    let mut out: Vec<Service> = services.map(|(name, node)| one(judge, name, node)).collect();
+    let empty = Map::new();
+    let services = model.get("services").and_then(Node::as_map).unwrap_or(&empty);
+    let mut out: Vec<Service> =
+        services.iter().map(|(name, node)| one(judge, services, name, node)).collect();
     add_link_aliases(model, &mut out);
     out
 }
 
-fn one(judge: &mut Judge<'_>, name: &str, node: &Node) -> Service {
+fn one(judge: &mut Judge<'_>, services: &Map, name: &str, node: &Node) -> Service {
     fields::judge(judge, name, node);
     let text = |key: &str| node.get(key).and_then(Node::as_text).map(str::to_owned);
     let flag = |key: &str| node.get(key).and_then(Node::as_bool);
@@ -38,7 +40,7 @@ fn one(judge: &mut Judge<'_>, name: &str, node: &Node) -> Service {
         user: text("user"),
         hostname: text("hostname"),
         health: node.get("healthcheck").map(|node| health::health(judge, name, node)),
-        depends_on: depends_on(node),
+        depends_on: depends_on(node, services),
         mounts: mounted.data,
         folders: mounted.folders,
         devices: mounts::devices(judge, name, node),
@@ -123,7 +125,8 @@ fn parts(text: &str) -> Vec<EnvPart> {
     parts.collect()
 }
 
-fn depends_on(node: &Node) -> Vec<Dependency> {
+/// Dependencies on services that run; one on a service with a profile was not required.
+fn depends_on(node: &Node, services: &Map) -> Vec<Dependency> {
     let entries = node.get("depends_on").and_then(Node::as_map).into_iter().flatten();
     let dependency = |(service, entry): (&String, &Node)| Dependency {
         service: service.clone(),
@@ -135,7 +138,7 @@ fn depends_on(node: &Node) -> Vec<Dependency> {
         required: entry.get("required").and_then(Node::as_bool) != Some(false),
         restart: entry.get("restart").and_then(Node::as_bool) == Some(true),
     };
-    entries.map(dependency).collect()
+    entries.filter(|(service, _)| services.contains_key(*service)).map(dependency).collect()
 }
 
 fn aliases(name: &str, node: &Node) -> Vec<String> {

@@ -227,3 +227,18 @@ fn problems_have_a_place_and_come_all_at_once() {
     assert_eq!(places, wanted);
     assert_eq!(problems[0].file.as_deref(), Some("compose.yml"));
 }
+
+#[test]
+fn what_is_only_there_to_be_merged_may_hold_secrets() {
+    let file = "x-env: &env {PW: \"${DB_PASSWORD}\"}\nservices: {a: {image: a, environment: *env}}";
+    let secret = EnvPart::Secret("DB_PASSWORD".to_owned());
+    assert_eq!(admitted(file).services[0].environment, [EnvVar { name: "PW".into(), parts: vec![secret] }]);
+}
+
+#[test]
+fn a_dependency_on_a_service_that_is_not_run_is_none() {
+    let file = "services: {a: {image: a, depends_on: {b: {condition: service_started, required: false}}}, b: {image: b, profiles: [x]}}";
+    let admitted = admitted(file);
+    assert_eq!((admitted.services.len(), admitted.services[0].depends_on.len()), (1, 0));
+    assert_eq!(admitted.warnings[0].field, "services.b.profiles");
+}
