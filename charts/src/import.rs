@@ -64,7 +64,7 @@ pub const AUTHOR: &str = "author";
 pub fn import(request: &Request<'_>) -> Outcome {
     let mut report = Report::default();
     let name = request.name.unwrap_or("app");
-    report.name = crate::compose::load::normalised_name(name).replace('_', "-");
+    report.name = app_name(name);
     let mut seen = vec![request.file.to_owned()];
     let template = template::read(request.template, &mut report);
     match read(request, &template, &mut report, &mut seen) {
@@ -77,6 +77,13 @@ pub fn import(request: &Request<'_>) -> Outcome {
             Outcome { report, files: None }
         }
     }
+}
+
+/// A name an App can have; `app` for one that has nothing of it.
+fn app_name(text: &str) -> String {
+    let name = crate::compose::load::normalised_name(text).replace('_', "-");
+    let name = name.trim_matches('-');
+    if name.is_empty() { "app".to_owned() } else { name.to_owned() }
 }
 
 /// Where paths are seen from while a file is imported.
@@ -96,7 +103,7 @@ fn read(
     if let Some(name) = document.root.get("name").and_then(Node::as_text).filter(|name| !name.contains('$'))
         && request.name.is_none()
     {
-        report.name = crate::compose::load::normalised_name(name).replace('_', "-");
+        report.name = app_name(name);
     }
     service::leave_out_foreign_keys(&mut document.root, report);
     let values = variables::decide(&document.root, &report.name, &template.values);

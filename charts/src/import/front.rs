@@ -57,6 +57,19 @@ pub(super) fn find(root: &Node, text: &str, template: &Template, report: &mut Re
 }
 
 fn catalogue(root: &Node, running: &[(&String, &Node)], text: &str) -> Front {
+    if let Some((_, node)) = running.iter().find(|(name, node)| is_proxy(name, node)) {
+        let pairs = node.get("environment").map(write::pairs_of).unwrap_or_default();
+        let value =
+            |key: &str| pairs.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.clone());
+        let host = value("APP_HOST").unwrap_or_default();
+        let named = |name: &str| host == *name || host.ends_with(&format!("_{name}_1"));
+        if let Some((name, _)) = running.iter().find(|(name, _)| named(name)) {
+            return Front {
+                service: Some((*name).clone()),
+                port: value("APP_PORT").and_then(|port| port.parse().ok()),
+            };
+        }
+    }
     if let Some(casaos) = root.get("x-casaos") {
         let main = casaos
             .get("main")
@@ -93,6 +106,11 @@ fn catalogue(root: &Node, running: &[(&String, &Node)], text: &str) -> Front {
     };
     let service = running.iter().find(|(_, node)| magic(node)).map(|(name, _)| (*name).clone());
     Front { service, port }
+}
+
+/// Umbrel's stand-in for its own proxy: no service, only the name and port of the front.
+pub(super) fn is_proxy(name: &str, node: &Node) -> bool {
+    name == "app_proxy" && node.get("image").is_none() && node.get("environment").is_some()
 }
 
 fn published_as(node: &Node, published: &str) -> Option<u16> {

@@ -52,6 +52,10 @@ pub(super) fn convert(
         report.dropped.push(Entry::new(path("profiles"), "a service with a profile is not run"));
         return None;
     }
+    if super::front::is_proxy(name, &node) {
+        report.dropped.push(Entry::new(format!("services.{name}"), "the app gets its address from Hearth"));
+        return None;
+    }
     commands::read_secrets_from_environment(name, &mut node, report);
     let has_image = !text_of(&node, "image").is_empty();
     let mut out = Map::new();

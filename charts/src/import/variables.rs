@@ -96,6 +96,8 @@ fn known(name: &str, app: &str) -> Option<(ValueKind, String)> {
         "TZ" | "TIMEZONE" | "GENERIC_TIMEZONE" => return plain("Etc/UTC"),
         "PUID" | "PGID" | "UID" | "GID" | "USER_ID" | "GROUP_ID" => return plain("1000"),
         "UMASK" => return plain("022"),
+        // The folder other systems keep an app's data in; only sources of volumes begin with it.
+        "APP_DATA_DIR" | "APPDATA" | "ROOT_FOLDER_HOST" => return plain("."),
         "AppID" | "COMPOSE_PROJECT_NAME" => return plain(app),
         _ => {}
     }
@@ -112,7 +114,8 @@ fn known(name: &str, app: &str) -> Option<(ValueKind, String)> {
 
 /// Whether a name says that its value is nobody's business.
 fn is_secret(name: &str) -> bool {
-    const WORDS: [&str; 9] = [
+    const WORDS: [&str; 10] = [
+        "_SEED",
         "PASSWORD",
         "PASSWD",
         "SECRET",

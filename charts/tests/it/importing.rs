@@ -147,6 +147,15 @@ fn a_dokploy_template_names_the_front_and_tells_secrets_from_settings() {
 }
 
 #[test]
+fn an_umbrel_file_gets_its_front_from_the_proxy_it_names() {
+    let text = r#"services: {app_proxy: {environment: {APP_HOST: notes_web_1, APP_PORT: 3000}}, web: {image: w, volumes: ["${APP_DATA_DIR}/db:/db"]}, db: {image: postgres:17}}"#;
+    let outcome = imported(text, Some("notes"));
+    assert!(ours(&outcome).contains(r#"- "./db:/db""#), "{}", ours(&outcome));
+    assert_eq!((outcome.report.main_service.as_deref(), outcome.report.main_port), (Some("web"), Some(3000)));
+    assert!(!ours(&outcome).contains("app_proxy"));
+}
+
+#[test]
 fn what_cannot_be_carried_is_refused_by_field_and_nothing_is_written() {
     let text = r#"services: {a: {image: a, volumes: ["/var/run/docker.sock:/x", "./nginx.conf:/etc/nginx/nginx.conf"]}}"#;
     let outcome = imported(text, None);
