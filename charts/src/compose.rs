@@ -1,11 +1,11 @@
 //! The Compose model: what a compose file means, exactly as Docker Compose reads it.
 //!
-//! The stages, in the order they run ([`load`] puts them together):
+//! The stages, in the order they run (`load` puts them together):
 //!
-//! 1. `yaml` reads the text; `interpolate` puts variables in place ([`template`] is the grammar).
+//! 1. `yaml` reads the text; `interpolate` puts variables in place (`template` is the grammar).
 //! 2. `extends` and `include` bring in other services and files of the package.
 //! 3. `merge` puts files onto each other, `unique` keeps one of each.
-//! 4. `shape` checks keys and kinds of values against the table in [`schema`].
+//! 4. `shape` checks keys and kinds of values against the table in `schema`.
 //! 5. `canonical` writes out short forms, `defaults` adds what is understood and makes paths whole.
 //! 6. `normalise` adds networks, names and implied dependencies; `typed` gives values their meaning.
 //! 7. `consistency` checks that the parts fit, and `service_files` reads variables from files.

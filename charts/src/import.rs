@@ -6,12 +6,12 @@
 //! out. Everything changed, left out, asked or refused is in the report, by field and with the
 //! reason. The result is admitted before it is given out, so what imports also installs.
 //!
-//! - [`variables`]: which variables a file uses, and what becomes of each.
-//! - [`template`]: what Dokploy's `template.toml` says of them.
-//! - [`volumes`]: which folder of the data takes the place of which path or volume.
-//! - [`service`]: the fields of a service.
-//! - [`front`]: the service people open, and its port.
-//! - [`write`]: our compose file and the App's manifest.
+//! - `variables`: which variables a file uses, and what becomes of each.
+//! - `template`: what Dokploy's `template.toml` says of them.
+//! - `volumes`: which folder of the data takes the place of which path or volume.
+//! - `service`: the fields of a service.
+//! - `front`: the service people open, and its port.
+//! - `write`: our compose file and the App's manifest.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! at its line and column. Scalars are read the way Docker Compose reads them (YAML 1.2 with the
 //! YAML 1.1 numbers and dates that its parser kept); merge keys are understood, more than one in a
 //! mapping too; a key written twice is refused; so is a document whose aliases would unfold into
-//! more than [`limits`] allows, before they are unfolded.
+//! more than `limits` allows, before they are unfolded.
 
 use hearth_meta::{Position, Problem};
 use serde_json::Value as Json;
