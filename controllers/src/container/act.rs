@@ -38,7 +38,7 @@ impl ContainerController {
                 self.hands.networks.disconnect(network, &name).await.map_err(failed)
             }
             ContainerStep::Start(id) => containers.start(id).await.map_err(failed),
-            ContainerStep::Stop(id) => containers.stop(id, grace(wanted)).await.map_err(failed),
+            ContainerStep::Stop { id, grace } => containers.stop(id, *grace).await.map_err(failed),
             ContainerStep::Remove(id) => containers.remove(id).await.map_err(failed),
         }
     }
@@ -118,6 +118,6 @@ impl ContainerController {
     }
 }
 
-fn grace(wanted: &Wanted<Container>) -> Duration {
+pub(super) fn grace(wanted: &Wanted<Container>) -> Duration {
     u64::try_from(wanted.object.spec.stop.grace_seconds).map_or(DEFAULT_GRACE, Duration::from_secs)
 }

@@ -1,12 +1,16 @@
 //! What to do next about a container. Removal first; what should replace it must be possible before.
 
+use std::time::Duration;
+
 use hearth_capabilities::containers::{ContainerFacts, Health};
 use hearth_engine::controller::{Plan, Step, Wait, Wanted};
+use hearth_engine::driver::STALL_LIMIT;
 use hearth_kinds::container::{ContainerType, DependencyCondition};
 use hearth_kinds::{Container, Power};
 use hearth_meta::labels::POKED_AT;
 use hearth_meta::{ObjectRef, Reason, SignedDuration, Timestamp};
 
+use super::act::{DEFAULT_GRACE, grace};
 use super::diff;
 use super::observe::{ContainerSeen, Unmet};
 use crate::naming::Ownership;
@@ -25,8 +29,13 @@ pub enum ContainerStep {
     Detach(String),
     /// Starts it, by id.
     Start(String),
-    /// Stops it, by id.
-    Stop(String),
+    /// Stops it, by id, within its grace.
+    Stop {
+        /// Its id.
+        id: String,
+        /// How long it may take before it is killed.
+        grace: Duration,
+    },
     /// Removes it, by id.
     Remove(String),
 }
@@ -34,7 +43,8 @@ pub enum ContainerStep {
 pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<ContainerStep> {
     let spec = &wanted.object.spec;
     if let Some(stray) = facts.strays.first() {
-        let stop = (stray.state == "running").then(|| ContainerStep::Stop(stray.id.clone()));
+        let stop = (stray.state == "running")
+            .then(|| ContainerStep::Stop { id: stray.id.clone(), grace: grace(wanted) });
         return Plan::steps(stop.into_iter().chain([ContainerStep::Remove(stray.id.clone())]).collect());
     }
     match (&facts.container, facts.ownership) {
@@ -48,11 +58,7 @@ pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<Co
                 // A job that was broken off has not failed: it begins anew when it should run again.
                 return take_down(container);
             }
-            if running {
-                Plan::steps(vec![ContainerStep::Stop(container.id.clone())])
-            } else {
-                Plan::nothing()
-            }
+            if running { Plan::steps(vec![stop(container)]) } else { Plan::nothing() }
         }
         _ if spec.power == Power::Stopped => Plan::nothing(),
         (Some(container), Ownership::Predecessor) => {
@@ -64,8 +70,13 @@ pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<Co
     }
 }
 
+/// A container is stopped within the grace it was made with, whatever is wanted of the next one.
+fn stop(container: &ContainerFacts) -> ContainerStep {
+    ContainerStep::Stop { id: container.id.clone(), grace: container.stop_grace.unwrap_or(DEFAULT_GRACE) }
+}
+
 fn take_down(container: &ContainerFacts) -> Plan<ContainerStep> {
-    let stop = container.state.running.then(|| ContainerStep::Stop(container.id.clone()));
+    let stop = container.state.running.then(|| stop(container));
     Plan::steps(stop.into_iter().chain([ContainerStep::Remove(container.id.clone())]).collect())
 }
 
@@ -240,13 +251,25 @@ fn sentence(unmet: &Unmet) -> String {
 }
 
 impl Step for ContainerStep {
+    /// A stop takes as long as its grace says, and others must get their turn meanwhile.
+    fn is_slow(&self) -> bool {
+        matches!(self, Self::Stop { .. })
+    }
+
+    fn limit(&self) -> Duration {
+        match self {
+            Self::Stop { grace, .. } => grace.saturating_add(STALL_LIMIT),
+            _ => STALL_LIMIT,
+        }
+    }
+
     fn doing(&self) -> String {
         match self {
             Self::Create => "Make the container".into(),
             Self::Attach(network) => format!("Attach the container to network {network}"),
             Self::Detach(network) => format!("Detach the container from network {network}"),
             Self::Start(_) => "Start the container".into(),
-            Self::Stop(_) => "Stop the container".into(),
+            Self::Stop { .. } => "Stop the container".into(),
             Self::Remove(_) => "Remove the container".into(),
         }
     }
@@ -257,7 +280,7 @@ impl Step for ContainerStep {
             Self::Attach(network) => ("Attached", format!("Attached the container to network {network}")),
             Self::Detach(network) => ("Detached", format!("Detached the container from network {network}")),
             Self::Start(_) => ("Started", "Started the container".into()),
-            Self::Stop(_) => ("Stopped", "Stopped the container".into()),
+            Self::Stop { .. } => ("Stopped", "Stopped the container".into()),
             Self::Remove(_) => ("Removed", "Removed the container".into()),
         }
     }

@@ -123,6 +123,10 @@ fn fields(wanted: &Wanted<Container>, seen: &ContainerSeen) -> Vec<String> {
     }
 }
 
+fn stop(id: &str) -> ContainerStep {
+    ContainerStep::Stop { id: id.into(), grace: Duration::from_secs(10) }
+}
+
 fn first_step(wanted: &Wanted<Container>, seen: &ContainerSeen) -> Option<ContainerStep> {
     plan(wanted, seen).steps.into_iter().next()
 }
@@ -139,7 +143,7 @@ fn every_field_that_differs_is_named_and_mended_by_making_the_container_anew() {
     let check = |field: &str, change: fn(&mut ContainerFacts)| {
         let (wanted, seen) = (wanted(spec()), with(change));
         assert_eq!(fields(&wanted, &seen), [field]);
-        assert_eq!(first_step(&wanted, &seen), Some(ContainerStep::Stop("c1".into())), "{field}");
+        assert_eq!(first_step(&wanted, &seen), Some(stop("c1")), "{field}");
     };
     check("spec.image", |seen| seen.image_id = "sha256:other".into());
     check("spec.command", |seen| seen.command = vec!["sh".into()]);
@@ -198,12 +202,9 @@ fn a_renamed_container_goes_before_another_is_made() {
         state: "running".into(),
     };
     let seen = ContainerSeen { container: None, strays: vec![stray], ..seen() };
-    assert_eq!(
-        plan(&wanted(spec()), &seen).steps,
-        [ContainerStep::Stop("c0".into()), ContainerStep::Remove("c0".into())]
-    );
+    assert_eq!(plan(&wanted(spec()), &seen).steps, [stop("c0"), ContainerStep::Remove("c0".into())]);
     let gone = Wanted { gone: true, ..wanted(spec()) };
-    assert_eq!(first_step(&gone, &seen), Some(ContainerStep::Stop("c0".into())));
+    assert_eq!(first_step(&gone, &seen), Some(stop("c0")));
     assert_eq!(fields(&gone, &seen), ["metadata.name"]);
 }
 
@@ -300,7 +301,7 @@ fn a_container_that_is_not_ours_is_named_and_left_alone() {
         assert_eq!(plan(&gone, &seen), Plan::nothing());
     }
     let predecessor = ContainerSeen { ownership: Ownership::Predecessor, ..seen() };
-    assert_eq!(first_step(&wanted(spec()), &predecessor), Some(ContainerStep::Stop("c1".into())));
+    assert_eq!(first_step(&wanted(spec()), &predecessor), Some(stop("c1")));
 }
 
 fn job() -> ContainerSpec {
@@ -373,7 +374,7 @@ fn health_is_waited_for_with_a_deadline_and_never_blamed_on_the_start() {
 #[test]
 fn what_should_be_stopped_is_stopped_and_needs_no_container() {
     let stopped = ContainerSpec { power: Power::Stopped, ..spec() };
-    assert_eq!(first_step(&wanted(stopped.clone()), &seen()), Some(ContainerStep::Stop("c1".into())));
+    assert_eq!(first_step(&wanted(stopped.clone()), &seen()), Some(stop("c1")));
     let absent = ContainerSeen { container: None, ..seen() };
     assert_eq!(plan(&wanted(stopped.clone()), &absent), Plan::nothing());
     assert_eq!(diff::seen(&wanted(stopped), &absent), Seen::Ours(Vec::new()));
@@ -383,7 +384,7 @@ fn what_should_be_stopped_is_stopped_and_needs_no_container() {
 fn deletion_stops_first_and_then_removes() {
     let gone = Wanted { gone: true, ..wanted(spec()) };
     let steps = plan(&gone, &seen()).steps;
-    assert_eq!(steps, [ContainerStep::Stop("c1".into()), ContainerStep::Remove("c1".into())]);
+    assert_eq!(steps, [stop("c1"), ContainerStep::Remove("c1".into())]);
     let absent = ContainerSeen { container: None, ..seen() };
     assert_eq!(diff::seen(&gone, &absent), Seen::Absent);
 }

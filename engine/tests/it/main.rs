@@ -1,5 +1,8 @@
 //! The engine's promises, kept over a real store in a temporary folder and a toy world.
 
+// What the derive of kube names.
+use k8s_openapi as _;
+
 #[cfg(test)]
 mod toys;
 #[cfg(test)]
