@@ -10,6 +10,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use hearth::config::Config;
@@ -17,6 +18,7 @@ use hearth::serve::Running;
 use hearth::serve::wiring::Hands;
 use hearth_engine::{Clock, Engine, Store};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 mod world;
 mod pretend;
@@ -26,8 +28,7 @@ mod look;
 mod wait;
 mod declare;
 
-pub(crate) use declare::{compose, trio};
-pub(crate) use pretend::Pretend;
+pub(crate) use declare::{app, page, trio};
 pub(crate) use world::{Alteration, Page, World};
 
 use crate::machine::Machine;
@@ -36,12 +37,12 @@ use crate::machine::Machine;
 pub(crate) struct Home {
     /// The machine, for what is done to it behind Hearth's back.
     pub(crate) world: Arc<dyn World>,
-    /// What Hearth itself reaches the machine through.
+    /// Hands as Hearth's own, to look at the machine with.
     pub(crate) hands: Hands,
     pub(crate) config: Config,
     folder: TempDir,
     clock: Arc<dyn Clock>,
-    running: tokio::sync::Mutex<Option<Running>>,
+    running: tokio::sync::Mutex<Option<(Runtime, Running)>>,
     /// The store and the engine of what runs now, at hand without waiting.
     parts: Mutex<Option<(Store, Engine)>>,
 }
@@ -52,8 +53,7 @@ pub(crate) fn on_pretend(story: impl AsyncFnOnce(&Home)) {
         let folder = tempfile::tempdir().unwrap();
         let config = config(&folder, "home", "10.89.0.0/16");
         let (world, clock) = pretend::Pretend::new(&config);
-        let hands = world.hands();
-        tell(Home::over(Arc::new(world), hands, config, folder, clock), story).await;
+        tell(Home::over(Arc::new(world), config, folder, clock), story).await;
     });
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn on_real(story: impl AsyncFnOnce(&Home)) {
             caddy_image: Some(offered.caddy_image.clone()),
             ..config(&folder, &place.prefix, &place.pool)
         };
-        let (world, hands, clock) = real::Real::new(offered, &config).await;
-        tell(Home::over(Arc::new(world), hands, config, folder, clock), story).await;
+        let (world, clock) = real::Real::new(offered, &config).await;
+        tell(Home::over(Arc::new(world), config, folder, clock), story).await;
         drop(place);
     });
 }
@@ -93,8 +93,11 @@ async fn tell(home: Home, story: impl AsyncFnOnce(&Home)) {
 }
 
 fn block_on(future: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.unwrap().block_on(future);
+    runtime().block_on(future);
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
 fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
@@ -118,32 +121,47 @@ fn free_port() -> u16 {
 }
 
 impl Home {
-    fn over(
-        world: Arc<dyn World>,
-        hands: Hands,
-        config: Config,
-        folder: TempDir,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
+    fn over(world: Arc<dyn World>, config: Config, folder: TempDir, clock: Arc<dyn Clock>) -> Self {
         let (running, parts) = Default::default();
+        let hands = world.hands();
         Self { world, hands, config, folder, clock, running, parts }
     }
 
-    /// Starts serving.
+    /// Starts serving, in a runtime of its own so that it can be cut off.
     pub(crate) async fn serve(&self) {
-        let served = Box::pin(Running::start_with(&self.config, self.clock.clone(), self.hands.clone()))
-            .await
-            .unwrap();
+        let runtime = runtime();
+        let began = Instant::now();
+        let served = loop {
+            let (config, clock, hands) = (self.config.clone(), self.clock.clone(), self.world.hands());
+            let start =
+                runtime.spawn(async move { Box::pin(Running::start_with(&config, clock, hands)).await });
+            match start.await.unwrap() {
+                Ok(served) => break served,
+                // The store of one that was cut off is let go a moment later.
+                Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error:#}"),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
         *self.parts.lock().unwrap() = Some((served.store.clone(), served.engine()));
-        *self.running.lock().await = Some(served);
+        *self.running.lock().await = Some((runtime, served));
     }
 
     /// Stops serving, as a server that is told to does. What is on the machine stays.
     pub(crate) async fn stop(&self) {
-        if let Some(running) = self.running.lock().await.take() {
-            Box::pin(running.stop()).await;
-        }
         self.parts.lock().unwrap().take();
+        if let Some((runtime, running)) = self.running.lock().await.take() {
+            Box::pin(running.stop()).await;
+            runtime.shutdown_background();
+        }
+    }
+
+    /// Stops serving wherever it stands, as a process that is killed.
+    pub(crate) async fn cut_off(&self) {
+        self.parts.lock().unwrap().take();
+        if let Some((runtime, running)) = self.running.lock().await.take() {
+            runtime.shutdown_background();
+            drop(running);
+        }
     }
 
     /// Stops and starts again.

@@ -12,7 +12,6 @@
 
 mod house;
 mod machine;
-#[allow(dead_code, unused_imports, reason = "the stories to come use the rest")]
 mod home;
 mod stories;
 

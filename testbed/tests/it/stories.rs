@@ -1,5 +1,16 @@
 //! The stories: what people may count on, told from outside on the pretend machine and on a real one.
 //!
-//! One story is one function over a [`Home`](crate::home::Home); the two tests below it are where it is told.
+//! One story is one function over a [`Home`](crate::home::Home); the tests above it are where it is told.
 
 mod app;
+mod hands;
+mod data;
+mod proxy;
+mod walls;
+mod change;
+mod secret;
+mod removal;
+mod many;
+mod pulls;
+mod steady;
+mod restart;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hearth::cli::exit::Exit;
 use hearth::cli::output::Output;
 use hearth_capabilities::containers::ContainerFacts;
+use hearth_capabilities::volumes::{Leaf, LeafState};
 use hearth_engine::store::{EventQuery, EventRow};
 use hearth_engine::{Key, Object};
 use serde_json::Value;
@@ -35,6 +36,13 @@ impl Home {
     /// What `hearth why` says of an object now.
     pub(crate) async fn why(&self, object: &str) -> String {
         self.hearth(&["why", object]).await.out
+    }
+
+    /// Runs `hearth`, which must do as it is told.
+    pub(crate) async fn ask(&self, words: &[&str]) -> String {
+        let said = self.hearth(words).await;
+        assert_eq!(said.exit, Exit::Done, "{words:?}: {}{}", said.out, said.err);
+        said.out
     }
 
     /// The key of an object: `trio` of the household, `system/caddy`, or of the machine as `/name`.
@@ -100,6 +108,17 @@ impl Home {
     pub(crate) fn data(&self, app: &str, path: &str) -> PathBuf {
         let uid = self.get("App", app)["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         self.config.data_dir.join("instances").join(uid).join("data").join(path)
+    }
+
+    /// A leaf of an app's data.
+    pub(crate) fn leaf(&self, app: &str, path: &str) -> Leaf {
+        let instance = self.get("App", app)["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        Leaf { instance, path: path.to_owned() }
+    }
+
+    /// What is at a leaf now.
+    pub(crate) async fn leaf_state(&self, leaf: &Leaf) -> LeafState {
+        self.hands.volumes.inspect(leaf).await.unwrap()
     }
 
     /// Every object with its verdict and reason, and the latest events: for when a story fails.

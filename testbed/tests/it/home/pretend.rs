@@ -11,7 +11,7 @@ use hearth_capabilities::containers::{BoundFolder, ImageDefaults};
 use hearth_capabilities::proxy::{Answer, SeenRoute};
 use hearth_capabilities::volumes::Leaf;
 use hearth_engine::{Clock, SystemClock};
-use hearth_pretend::Machine;
+use hearth_pretend::{Machine, Op};
 
 use super::world::{Alteration, Page, World};
 
@@ -29,10 +29,6 @@ impl Pretend {
         (Self { machine, marked: Mutex::default() }, clock)
     }
 
-    pub(super) fn hands(&self) -> Hands {
-        self.machine.clone().into()
-    }
-
     fn count(&self, write: &str) -> usize {
         self.machine.writes().get(write).map_or(0, |&count| count.try_into().unwrap())
     }
@@ -40,8 +36,23 @@ impl Pretend {
 
 #[async_trait]
 impl World for Pretend {
+    fn hands(&self) -> Hands {
+        self.machine.clone().into()
+    }
+
     async fn image(&self, name: &str) -> String {
         format!("registry.home/sample/{name}")
+    }
+
+    async fn image_here(&self, name: &str) -> String {
+        let reference = self.image(name).await;
+        self.machine.put_image(&reference, ImageDefaults::default(), BTreeMap::new()).unwrap();
+        reference
+    }
+
+    async fn hanging_image(&self, name: &str) -> String {
+        self.machine.hang(Op::PullImage);
+        self.image(name).await
     }
 
     async fn page(&self, host: &str) -> Page {
@@ -150,9 +161,7 @@ impl World for Pretend {
         self.machine.writes().into_iter().filter(is_new).map(|(write, _)| write).collect()
     }
 
-    async fn clear(&self) {}
-
-    fn pretend(&self) -> Option<&Pretend> {
-        Some(self)
+    async fn clear(&self) {
+        self.machine.release(Op::PullImage);
     }
 }

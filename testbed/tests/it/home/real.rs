@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{ContainerCreateBody, NetworkDisconnectRequest};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, EventsOptionsBuilder, InspectContainerOptions, InspectNetworkOptions,
@@ -62,12 +63,15 @@ pub(crate) struct Real {
     admin: Client,
     registry: Registry,
     marked: Mutex<String>,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    /// Where a registry listens that never answers.
+    silent: tokio::sync::OnceCell<u16>,
 }
 
 impl Real {
-    pub(super) async fn new(offered: Machine, config: &Config) -> (Self, Hands, Arc<dyn Clock>) {
+    pub(super) async fn new(offered: Machine, config: &Config) -> (Self, Arc<dyn Clock>) {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-        let hands = wiring::machine(config, &clock).unwrap();
         let docker = bollard::Docker::connect_with_unix(&offered.docker, 120, bollard::API_DEFAULT_VERSION)
             .unwrap()
             .negotiate_version()
@@ -85,8 +89,11 @@ impl Real {
             browser: client().build().unwrap(),
             admin: client().unix_socket(socket).build().unwrap(),
             marked: Mutex::default(),
+            config: config.clone(),
+            clock: clock.clone(),
+            silent: tokio::sync::OnceCell::new(),
         };
-        (world, hands, clock)
+        (world, clock)
     }
 
     /// Asks Caddy's admin API as Hearth does.
@@ -147,8 +154,23 @@ fn now() -> String {
 
 #[async_trait]
 impl World for Real {
+    fn hands(&self) -> Hands {
+        wiring::machine(&self.config, &self.clock).unwrap()
+    }
+
     async fn image(&self, name: &str) -> String {
         self.registry.image(name).await
+    }
+
+    async fn image_here(&self, name: &str) -> String {
+        let reference = self.image(name).await;
+        self.registry.get(&reference).await;
+        reference
+    }
+
+    async fn hanging_image(&self, name: &str) -> String {
+        let port = self.silent.get_or_init(async || silent_registry().await).await;
+        format!("127.0.0.1:{port}/{}/{name}", self.prefix)
     }
 
     async fn page(&self, host: &str) -> Page {
@@ -300,6 +322,37 @@ impl World for Real {
 }
 
 impl Real {
+    /// Runs a program in a container: its exit code, and what it said.
+    pub(crate) async fn exec(&self, container: &str, words: &[&str]) -> (i64, String) {
+        let options = CreateExecOptions {
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            cmd: Some(words.iter().map(|word| (*word).to_owned()).collect()),
+            ..CreateExecOptions::default()
+        };
+        let exec = self.docker.create_exec(container, options).await.unwrap().id;
+        let StartExecResults::Attached { output, .. } = self.docker.start_exec(&exec, None).await.unwrap()
+        else {
+            panic!("an exec that is attached to was asked for");
+        };
+        let said: Vec<_> = output.try_collect().await.unwrap();
+        let code = self.docker.inspect_exec(&exec).await.unwrap().exit_code.expect("it has ended");
+        (code, said.iter().map(ToString::to_string).collect())
+    }
+
+    /// What Docker says of a container, whole.
+    pub(crate) async fn inspect(&self, container: &str) -> Value {
+        let seen = self.docker.inspect_container(container, None::<InspectContainerOptions>).await.unwrap();
+        serde_json::to_value(seen).unwrap()
+    }
+
+    /// The names of this home's containers and networks in Docker.
+    pub(crate) async fn names(&self) -> (Vec<String>, Vec<String>) {
+        let networks = self.docker.list_networks(None::<ListNetworksOptions>).await.unwrap();
+        let networks = networks.into_iter().filter_map(|network| network.name);
+        (self.containers().await, networks.filter(|name| self.is_ours(name)).collect())
+    }
+
     /// The lineage that this home's containers carry.
     async fn lineage(&self) -> String {
         let caddy = format!("{}-system_caddy", self.prefix);
@@ -340,6 +393,19 @@ impl Real {
         }
         is_there
     }
+}
+
+/// Accepts every connection, and says nothing.
+async fn silent_registry() -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((connection, _)) = listener.accept().await {
+            kept.push(connection);
+        }
+    });
+    port
 }
 
 fn alter(body: &mut Value, alteration: &Alteration) {

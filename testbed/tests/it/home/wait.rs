@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Home;
 
 /// Much more than anything takes on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(150);
+const DEADLINE: Duration = Duration::from_secs(100);
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(40);
 

@@ -4,16 +4,25 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use hearth::serve::wiring::Hands;
 use hearth_capabilities::volumes::Leaf;
 
-use super::pretend::Pretend;
 use super::real::Real;
 
 /// A machine under a home.
 #[async_trait]
 pub(crate) trait World: Send + Sync {
+    /// New hands on it, as a server that starts takes them.
+    fn hands(&self) -> Hands;
+
     /// The reference of one of the sample images, such as `web:1`, in a registry and not on the machine.
     async fn image(&self, name: &str) -> String;
+
+    /// The same, and the image is on the machine.
+    async fn image_here(&self, name: &str) -> String;
+
+    /// A reference whose pull never gets an answer.
+    async fn hanging_image(&self, name: &str) -> String;
 
     /// What a browser of the household is answered for a host.
     async fn page(&self, host: &str) -> Page;
@@ -61,11 +70,6 @@ pub(crate) trait World: Send + Sync {
 
     /// Takes away everything that was made.
     async fn clear(&self);
-
-    /// The pretend machine, for what only that can do.
-    fn pretend(&self) -> Option<&Pretend> {
-        None
-    }
 
     /// The real machine, for what only that can do.
     fn real(&self) -> Option<&Real> {

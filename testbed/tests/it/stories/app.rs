@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::home::{Home, compose, on_pretend, on_real, trio};
+use crate::home::{Home, app, on_pretend, on_real, trio};
 
 #[test]
 fn pretend_an_app_of_three_services_comes_up_in_order_and_its_one_shot_runs_once() {
@@ -16,7 +16,7 @@ fn real_an_app_of_three_services_comes_up_in_order_and_its_one_shot_runs_once() 
 
 async fn comes_up_in_order(home: &Home) {
     let mut services = trio(home).await;
-    home.apply(&compose("trio", services.clone())).await;
+    home.apply(&app("trio", &services)).await;
     // Until it is ready people are told what it waits for, and its address shows a page of Hearth's.
     home.until_why("app/trio", "trio-").await;
     assert!(!home.page("trio").await.is_the_apps());
@@ -57,7 +57,7 @@ async fn comes_up_in_order(home: &Home) {
 
     let before = home.id("trio-db").await;
     services["db"]["environment"] = json!({ "LEVEL": "2" });
-    home.apply(&compose("trio", services)).await;
+    home.apply(&app("trio", &services)).await;
     home.until("the new environment is in force", async || {
         let level = home.container("trio-db").await?.env.get("LEVEL").cloned();
         (level.as_deref() == Some("2")).then_some(())

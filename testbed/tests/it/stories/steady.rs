@@ -1,0 +1,35 @@
+//! A home where nothing is to do does nothing.
+
+use crate::home::{Home, app, on_pretend, on_real, page, trio};
+
+#[test]
+fn pretend_a_steady_home_writes_nothing_anywhere_over_three_full_looks() {
+    on_pretend(steady);
+}
+
+#[test]
+fn real_a_steady_home_writes_nothing_anywhere_over_three_full_looks() {
+    on_real(steady);
+}
+
+async fn steady(home: &Home) {
+    home.install(&app("trio", &trio(home).await)).await;
+    home.install(&page(home, "page").await).await;
+    home.ask(&["stop", "app/page"]).await;
+    home.until_ready("page").await;
+    home.until_served("trio").await;
+    home.settle().await;
+
+    home.world.mark().await;
+    let (version, reloads) = (home.store().resource_version(), home.world.reloads().await);
+    let events = async || home.store().events(&Default::default()).await.unwrap();
+    let before = events().await;
+    for _ in 0..3 {
+        home.look_again().await;
+        home.settle().await;
+    }
+    assert_eq!(home.world.changes().await, Vec::<String>::new(), "changes to the machine");
+    assert_eq!(home.store().resource_version(), version, "writes to the store");
+    assert_eq!(home.world.reloads().await, reloads, "reloads of the proxy");
+    assert_eq!(events().await, before, "events");
+}
