@@ -68,7 +68,7 @@ pub(crate) fn on_real(story: impl AsyncFnOnce(&Home)) {
             caddy_image: Some(offered.caddy_image.clone()),
             ..config(&folder, &place.prefix, &place.pool)
         };
-        let (world, clock) = real::Real::new(offered, &config).await;
+        let (world, clock) = real::Real::new(offered, &place, &config).await;
         tell(Home::over(Arc::new(world), config, folder, clock), story).await;
         drop(place);
     });

@@ -28,12 +28,18 @@ use super::registry::Registry;
 use super::world::{Alteration, Page, World};
 use crate::machine::Machine;
 
+/// What every story's names begin with.
+const PLACES: &str = "story";
+
 /// The routes in Caddy's configuration.
 const ROUTES: &str = "/config/apps/http/servers/hearth/routes";
 
 /// Names and addresses that no other story on this machine has while this is kept.
 pub(super) struct Place {
+    /// What the names of this story begin with.
     pub(super) prefix: String,
+    /// What the names of every story begin with that ever was in this place.
+    pub(super) places: String,
     pub(super) pool: String,
     _lock: File,
 }
@@ -49,7 +55,8 @@ impl Place {
         let (slot, lock) = (0..56).find_map(|slot| lock(&slot)).expect("fewer stories are told at once");
         // Away from Docker's own pools, and from those of other tests.
         let pool = format!("10.{}.0.0/16", 128 + slot);
-        Self { prefix: format!("story{slot}-{}", std::process::id()), pool, _lock: lock }
+        let places = format!("{PLACES}{slot}");
+        Self { prefix: format!("{places}-{}", std::process::id()), places, pool, _lock: lock }
     }
 }
 
@@ -70,7 +77,7 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    pub(super) async fn new(offered: Machine, config: &Config) -> (Self, Arc<dyn Clock>) {
+    pub(super) async fn new(offered: Machine, place: &Place, config: &Config) -> (Self, Arc<dyn Clock>) {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let docker = bollard::Docker::connect_with_unix(&offered.docker, 120, bollard::API_DEFAULT_VERSION)
             .unwrap()
@@ -93,6 +100,8 @@ impl Real {
             clock: clock.clone(),
             silent: tokio::sync::OnceCell::new(),
         };
+        // What a story that was killed has left in this place.
+        world.remove_all(&place.places).await;
         (world, clock)
     }
 
@@ -133,16 +142,29 @@ impl Real {
         self.docker.rename_container(from, options).await.is_ok()
     }
 
-    /// The names of this home's containers, running or not.
-    async fn containers(&self) -> Vec<String> {
+    /// Removes every container and network whose name begins like this.
+    async fn remove_all(&self, prefix: &str) {
+        let (containers, networks) = self.names_with(prefix).await;
+        for name in containers {
+            self.remove_container(&name).await;
+        }
+        for name in networks {
+            self.docker.remove_network(&name).await.unwrap();
+        }
+    }
+
+    /// The containers, running or not, and the networks whose names begin like this.
+    async fn names_with(&self, prefix: &str) -> (Vec<String>, Vec<String>) {
         let options = ListContainersOptionsBuilder::default().all(true).build();
         let listed = self.docker.list_containers(Some(options)).await.unwrap();
         let names = listed.into_iter().filter_map(|each| each.names?.into_iter().next());
-        names.map(|name| name.trim_start_matches('/').to_owned()).filter(|name| self.is_ours(name)).collect()
-    }
-
-    fn is_ours(&self, name: &str) -> bool {
-        name.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with(['-', '_']))
+        let containers = names.map(|name| name.trim_start_matches('/').to_owned());
+        let listed = self.docker.list_networks(None::<ListNetworksOptions>).await.unwrap();
+        let networks = listed.into_iter().filter_map(|network| network.name);
+        // One number must not be taken for the beginning of another.
+        let is_meant =
+            |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(['-', '_']));
+        (containers.filter(is_meant).collect(), networks.filter(is_meant).collect())
     }
 }
 
@@ -305,14 +327,7 @@ impl World for Real {
     }
 
     async fn clear(&self) {
-        for name in self.containers().await {
-            self.remove_container(&name).await;
-        }
-        let networks = self.docker.list_networks(None::<ListNetworksOptions>).await.unwrap();
-        for name in networks.into_iter().filter_map(|network| network.name).filter(|name| self.is_ours(name))
-        {
-            self.docker.remove_network(&name).await.unwrap();
-        }
+        self.remove_all(&self.prefix).await;
         self.registry.clear().await;
     }
 
@@ -348,9 +363,7 @@ impl Real {
 
     /// The names of this home's containers and networks in Docker.
     pub(crate) async fn names(&self) -> (Vec<String>, Vec<String>) {
-        let networks = self.docker.list_networks(None::<ListNetworksOptions>).await.unwrap();
-        let networks = networks.into_iter().filter_map(|network| network.name);
-        (self.containers().await, networks.filter(|name| self.is_ours(name)).collect())
+        self.names_with(&self.prefix).await
     }
 
     /// The lineage that this home's containers carry.
