@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::home::{Home, on_real, page};
 
 #[test]
-fn real_an_app_reaches_neither_the_proxys_admin_nor_another_app() {
+fn real_an_app_reaches_neither_the_admin_of_the_proxy_nor_another_app() {
     on_real(walls);
 }
 
