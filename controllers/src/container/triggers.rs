@@ -13,7 +13,10 @@ pub(super) fn triggers() -> Triggers {
             referring(store, namespace(volume), |spec| lists(spec, "mounts", "volume", volume.name()))
         }),
         ("Network", |network, store| {
-            referring(store, namespace(network), |spec| lists(spec, "networks", "name", network.name()))
+            let mut keys =
+                referring(store, namespace(network), |spec| lists(spec, "networks", "name", network.name()));
+            keys.extend(attached(network));
+            keys
         }),
         ("Container", |other, store| {
             referring(store, namespace(other), |spec| lists(spec, "dependsOn", "container", other.name()))
@@ -55,4 +58,16 @@ fn uses_secret(spec: &serde_json::Value, name: &str) -> bool {
                 .flatten()
                 .any(|part| part["secretKeyRef"]["name"] == name)
     })
+}
+
+/// The containers that are on a network, wanted there or not: the engine's names end in namespace and name.
+fn attached(network: &Object) -> Vec<Key> {
+    let names =
+        network.status()["attached"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    let key = |name: &str| {
+        let (rest, name) = name.rsplit_once('_')?;
+        let (_, namespace) = rest.rsplit_once('_')?;
+        Some(Key::new("Container", namespace, name))
+    };
+    names.filter_map(key).collect()
 }
