@@ -148,7 +148,7 @@ pub struct AppStatus {
     /// Where the app answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The Revision that is applied.
+    /// The Revision of what it is made of now, once that is kept; before, the one it had last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// Its services, by name.
@@ -193,6 +193,11 @@ pub(crate) fn default(new: &mut Value, old: Option<&Value>) {
     }
     if let Some(slug) = old.and_then(|old| old["spec"]["slug"].as_str()) {
         new["spec"]["slug"] = slug.into();
+        // Who gives no wishes changes none: the same file applied again changes nothing.
+        let wishes = old.map(|old| old["spec"]["preferredSlugs"].clone()).unwrap_or_default();
+        if new["spec"]["preferredSlugs"].is_null() && wishes.is_array() {
+            new["spec"]["preferredSlugs"] = wishes;
+        }
     } else if new["spec"]["preferredSlugs"].as_array().is_none_or(Vec::is_empty) {
         new["spec"]["preferredSlugs"] = Value::from(vec![new["metadata"]["name"].clone()]);
     }
@@ -311,5 +316,35 @@ pub(crate) fn choose(app: &mut Value, taken: &dyn Fn(&Claim) -> bool) -> Vec<Pro
             "spec.preferredSlugs",
             "every form of these names is taken; give another in spec.slug",
         )],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::default;
+
+    #[test]
+    fn the_same_file_applied_again_changes_nothing() {
+        let cases = [(json!({}), json!(["photos"])), (json!({"preferredSlugs": ["pics"]}), json!(["pics"]))];
+        for (file, wishes) in cases {
+            let mut first = json!({"metadata": {"name": "photos"}, "spec": file});
+            let mut again = first.clone();
+            default(&mut first, None);
+            assert_eq!(first["spec"]["preferredSlugs"], wishes);
+            first["spec"]["slug"] = json!("photos-2");
+            default(&mut again, Some(&first));
+            assert_eq!(again, first);
+        }
+    }
+
+    #[test]
+    fn wishes_that_are_given_are_kept_beside_the_slug_that_was_chosen() {
+        let old =
+            json!({"metadata": {"name": "photos"}, "spec": {"slug": "photos", "preferredSlugs": ["photos"]}});
+        let mut new = json!({"metadata": {"name": "photos"}, "spec": {"preferredSlugs": ["pics"]}});
+        default(&mut new, Some(&old));
+        assert_eq!(new["spec"], json!({"slug": "photos", "preferredSlugs": ["pics"]}));
     }
 }
