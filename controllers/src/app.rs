@@ -5,8 +5,8 @@
 //! *Woken by*: its own objects, its children, its Images.
 //! *Never*: touches the container engine; takes down what runs before everything that replaces it is here; deletes
 //! data, unless it is deleted itself with `dataPolicy: Delete`; keeps progress in memory.
-//! *When it cannot*: `Refused` with every problem of the compose file; otherwise what its children say, the worst
-//! first.
+//! *When it cannot*: `Refused` with every problem of the compose file, while it goes on as it was admitted last;
+//! otherwise what its children say, the worst first. Stopping needs neither the source nor an image.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use hearth_capabilities::Volumes;
 use hearth_engine::Store;
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, StepError, Triggers, Wanted,
+    Act, Blind, Controller, Found, Outcome, Plan, Referrers, Report, Seen, StepError, Triggers, Wanted,
 };
 use hearth_engine::{Key, Object};
 use hearth_kinds::App;
@@ -25,6 +25,7 @@ mod render;
 mod service;
 mod children;
 mod plan;
+mod take_down;
 mod act;
 mod status;
 
@@ -58,7 +59,10 @@ impl Controller for AppController {
     fn triggers(&self) -> Triggers {
         Triggers {
             owned: vec!["Container", "Network", "Volume", "Route", "Revision"],
-            referenced: vec![("Image", app_of_image)],
+            // By their label, too: a child that was written anew by somebody may have lost its owner.
+            referenced: ["Image", "Container", "Network", "Volume", "Route", "Revision"]
+                .map(|kind| (kind, app_by_label as Referrers))
+                .into(),
         }
     }
 
@@ -72,6 +76,10 @@ impl Controller for AppController {
             Some(wanted) => self.look(wanted).await,
             None => Err(Blind("no app was asked for".into())),
         }
+    }
+
+    fn target(&self, wanted: &Wanted<App>, facts: &AppSeen) -> String {
+        plan::target(wanted, facts)
     }
 
     fn diff(&self, wanted: &Wanted<App>, facts: &AppSeen) -> Seen {
@@ -114,22 +122,9 @@ pub fn refusals(app: &App) -> Vec<Problem> {
     }
 }
 
-fn app_of_image(image: &Object, store: &Store) -> Vec<Key> {
-    let owner = image.metadata.labels.as_ref().and_then(|labels| labels.get(labels::OWNER_UID));
+fn app_by_label(child: &Object, store: &Store) -> Vec<Key> {
+    let owner = child.metadata.labels.as_ref().and_then(|labels| labels.get(labels::OWNER_UID));
     owner.and_then(|uid| store.by_uid(uid)).map(|app| app.key()).into_iter().collect()
-}
-
-/// A DNS label as near to `text` as can be, at most `longest` long: another one for another text.
-pub fn dns_label(text: &str, longest: usize) -> String {
-    let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
-    let label: String = text.to_ascii_lowercase().chars().map(plain).collect();
-    let label = label.trim_matches('-');
-    if label == text && label.len() <= longest {
-        return label.to_owned();
-    }
-    let hash = hearth_engine::controller::spec_hash(&text);
-    let kept: String = label.chars().take(longest - 7).collect();
-    format!("{}-{}", kept.trim_matches('-'), &hash[..6]).trim_start_matches('-').to_owned()
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 //! *When it cannot*: a pull that fails is tried again ever later (`PullFailed`); one that hangs is given up after
 //! the stall limit; a pull nobody wants any more is cancelled.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,6 +24,8 @@ use hearth_meta::{Condition, Progress, Reason, Time, Unit};
 use crate::fault::{blind, failed};
 use crate::wakes::wakes;
 
+pub use crate::naming::image_name;
+
 /// Keeps images on this machine.
 pub struct ImageController {
     store: Store,
@@ -35,9 +36,37 @@ pub struct ImageController {
 /// What is seen of one image.
 pub struct ImagesSeen {
     here: Option<ImageFacts>,
+    /// How many Containers refer to this object.
     users: i64,
-    /// Whether another Image object means the same image.
+    /// Whether a Container refers to this image, through whichever object.
+    in_use: bool,
+    /// Whether another Image object that stays means the same image.
     shared: bool,
+    /// When it was pulled for another object.
+    pulled_for_another: Option<Time>,
+}
+
+impl ImagesSeen {
+    fn new(
+        here: Option<ImageFacts>,
+        wanted: &Wanted<Image>,
+        images: &[Arc<Object>],
+        containers: &[Arc<Object>],
+    ) -> Self {
+        let users = |name: &str| containers.iter().filter(|c| c.spec()["image"]["ref"] == name).count();
+        let same = |other: &&Arc<Object>| other.spec()["reference"] == wanted.object.spec.reference.as_str();
+        let is_other = |other: &&Arc<Object>| other.uid() != wanted.uid();
+        let mut others = images.iter().filter(same).filter(is_other);
+        let pulled =
+            |other: &Arc<Object>| serde_json::from_value(other.status()["pulledAt"].clone()).ok().flatten();
+        Self {
+            here,
+            users: i64::try_from(users(wanted.name())).unwrap_or(i64::MAX),
+            in_use: images.iter().filter(same).any(|image| users(image.name()) > 0),
+            shared: others.clone().any(|other| !other.is_going()),
+            pulled_for_another: others.find_map(pulled),
+        }
+    }
 }
 
 /// One change.
@@ -102,13 +131,9 @@ impl Controller for ImageController {
     async fn observe(&self, wanted: &[Wanted<Image>]) -> Result<ImagesSeen, Blind> {
         let Some(wanted) = wanted.first() else { return Err(Blind("no image was asked for".into())) };
         let here = self.images.inspect(&wanted.object.spec.reference).await.map_err(blind)?;
-        let name = wanted.name();
+        let images = self.store.list(&Query::of("Image")).items;
         let containers = self.store.list(&Query::of("Container")).items;
-        let users = containers.iter().filter(|c| c.spec()["image"]["ref"] == name).count();
-        let others = self.store.list(&Query::of("Image")).items;
-        let same = |other: &Object| other.spec()["reference"] == wanted.object.spec.reference.as_str();
-        let shared = others.iter().any(|other| other.uid() != wanted.uid() && same(other));
-        Ok(ImagesSeen { here, users: i64::try_from(users).unwrap_or(i64::MAX), shared })
+        Ok(ImagesSeen::new(here, wanted, &images, &containers))
     }
 
     fn diff(&self, wanted: &Wanted<Image>, facts: &ImagesSeen) -> Seen {
@@ -117,21 +142,7 @@ impl Controller for ImageController {
     }
 
     fn plan(&self, wanted: &[Wanted<Image>], facts: &ImagesSeen) -> Plan<ImageStep> {
-        let Some(wanted) = wanted.first() else { return Plan::nothing() };
-        let spec = &wanted.object.spec;
-        let reference = spec.reference.clone();
-        if wanted.gone {
-            let ours = facts.here.is_some() && is_ours_to_remove(wanted, facts);
-            return if ours { Plan::steps(vec![ImageStep::Remove { reference }]) } else { Plan::nothing() };
-        }
-        match (&facts.here, spec.pull) {
-            (Some(_), _) => Plan::nothing(),
-            (None, Pull::IfAbsent) => Plan::steps(vec![ImageStep::Pull { reference }]),
-            (None, Pull::Never) => Plan::stuck(
-                Reason::ImageMissing,
-                format!("Image {reference} is not on this machine and may not be pulled"),
-            ),
-        }
+        wanted.first().map_or_else(Plan::nothing, |wanted| plan(wanted, facts))
     }
 
     async fn act(&self, step: &ImageStep, _wanted: &[Wanted<Image>], cx: &Act) -> Result<(), StepError> {
@@ -140,7 +151,7 @@ impl Controller for ImageController {
                 let tell = |progress: PullProgress| (cx.progress)(pulling(progress));
                 self.images.pull(reference, &tell).await.map_err(|fault| pull_failed(reference, fault))
             }
-            ImageStep::Remove { reference } => self.images.remove(reference).await.map_err(failed),
+            ImageStep::Remove { reference } => self.images.remove(reference).await.map_err(removal_failed),
         }
     }
 
@@ -150,28 +161,52 @@ impl Controller for ImageController {
         seen: Result<&ImagesSeen, &Blind>,
         outcome: &Outcome<ImageStep>,
     ) -> Report<Image> {
-        let before = wanted.object.status.clone().unwrap_or_default();
-        let mut common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
-        if matches!(outcome, Outcome::Working { step: ImageStep::Pull { .. }, .. }) {
-            common.reason = Some(Reason::Pulling);
-        }
-        let Ok(facts) = seen else {
-            return Report { status: ImageStatus { common, ..before }, conditions: Vec::new() };
-        };
-        let here = facts.here.as_ref();
-        let status = ImageStatus {
-            digest: here.and_then(|facts| facts.digest.clone()),
-            image_id: here.map(|facts| facts.id.clone()),
-            size_bytes: here.map(|facts| facts.size_bytes),
-            present: here.is_some(),
-            used_by: Some(facts.users),
-            pulled_at: pulled_at(&before, here.is_some(), wanted),
-            common,
-        };
-        let pulled =
-            Condition::new("Pulled", here.is_some(), status.common.reason.unwrap_or(Reason::InSync), "");
-        Report { status, conditions: vec![pulled] }
+        report(wanted, seen, outcome)
     }
+}
+
+fn plan(wanted: &Wanted<Image>, facts: &ImagesSeen) -> Plan<ImageStep> {
+    let spec = &wanted.object.spec;
+    let reference = spec.reference.clone();
+    if wanted.gone {
+        let ours = facts.here.is_some() && is_ours_to_remove(wanted, facts);
+        return if ours { Plan::steps(vec![ImageStep::Remove { reference }]) } else { Plan::nothing() };
+    }
+    match (&facts.here, spec.pull) {
+        (Some(_), _) => Plan::nothing(),
+        (None, Pull::IfAbsent) => Plan::steps(vec![ImageStep::Pull { reference }]),
+        (None, Pull::Never) => Plan::stuck(
+            Reason::ImageMissing,
+            format!("Image {reference} is not on this machine and may not be pulled"),
+        ),
+    }
+}
+
+fn report(
+    wanted: &Wanted<Image>,
+    seen: Result<&ImagesSeen, &Blind>,
+    outcome: &Outcome<ImageStep>,
+) -> Report<Image> {
+    let before = wanted.object.status.clone().unwrap_or_default();
+    let mut common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
+    if matches!(outcome, Outcome::Working { step: ImageStep::Pull { .. }, .. }) {
+        common.reason = Some(Reason::Pulling);
+    }
+    let Ok(facts) = seen else {
+        return Report { status: ImageStatus { common, ..before }, conditions: Vec::new() };
+    };
+    let here = facts.here.as_ref();
+    let status = ImageStatus {
+        digest: here.and_then(|facts| facts.digest.clone()),
+        image_id: here.map(|facts| facts.id.clone()),
+        size_bytes: here.map(|facts| facts.size_bytes),
+        present: here.is_some(),
+        used_by: Some(facts.users),
+        pulled_at: pulled_at(&before, facts, wanted, outcome),
+        common,
+    };
+    let pulled = Condition::new("Pulled", here.is_some(), status.common.reason.unwrap_or(Reason::InSync), "");
+    Report { status, conditions: vec![pulled] }
 }
 
 impl Step for ImageStep {
@@ -197,13 +232,44 @@ impl Step for ImageStep {
 /// Only what Hearth pulled is removed, and only with the last object that means it.
 fn is_ours_to_remove(wanted: &Wanted<Image>, facts: &ImagesSeen) -> bool {
     let pulled = wanted.object.status.as_ref().is_some_and(|status| status.pulled_at.is_some());
-    pulled && !facts.shared && facts.users == 0
+    pulled && !facts.shared && !facts.in_use
 }
 
-/// An image that was not here while it was wanted, and is here now, was pulled for it.
-fn pulled_at(before: &ImageStatus, here: bool, wanted: &Wanted<Image>) -> Option<Time> {
-    let was_seen_absent = before.common.observed_generation.is_some() && !before.present;
-    if here && was_seen_absent { Some(Time(wanted.now)) } else { before.pulled_at.clone() }
+/// When Hearth pulled it; none where it is a person's own.
+fn pulled_at(
+    before: &ImageStatus,
+    facts: &ImagesSeen,
+    wanted: &Wanted<Image>,
+    outcome: &Outcome<ImageStep>,
+) -> Option<Time> {
+    if is_used_by_others(outcome) {
+        // Somebody else has come to need it; from now on it is theirs.
+        return None;
+    }
+    // An image that was not here while it was wanted, and is here now, was pulled for it. Only a look that could see
+    // counts users: one that failed has not seen that it was not here.
+    let was_seen_absent = before.used_by.is_some() && !before.present;
+    let is_here = facts.here.is_some();
+    if is_here && was_seen_absent {
+        return Some(Time(wanted.now));
+    }
+    let carried = facts.pulled_for_another.clone().filter(|_| is_here && !wanted.gone);
+    before.pulled_at.clone().or(carried)
+}
+
+fn is_used_by_others(outcome: &Outcome<ImageStep>) -> bool {
+    matches!(
+        outcome,
+        Outcome::Failed { step: ImageStep::Remove { .. }, error, .. } if error.reason == Reason::NotOurs
+    )
+}
+
+/// An image that a container of somebody's uses stays on this machine, and its object goes without it.
+fn removal_failed(fault: Fault) -> StepError {
+    match fault {
+        Fault::Conflict(message) => StepError::new(Reason::NotOurs, format!("it is still in use: {message}")),
+        fault => failed(fault),
+    }
 }
 
 fn pulling(progress: PullProgress) -> Progress {
@@ -227,9 +293,5 @@ fn images_of_container(container: &Object, _store: &Store) -> Vec<Key> {
     container.spec()["image"]["ref"].as_str().map(|name| Key::new("Image", "", name)).into_iter().collect()
 }
 
-/// A valid object name for the image of a service: readable, and another one for another reference.
-pub fn image_name(namespace: &str, app: &str, service: &str, reference: &str) -> String {
-    let hash = hearth_engine::controller::spec_hash(&BTreeMap::from([("reference", reference)]));
-    let readable = crate::app::dns_label(&format!("{namespace}-{app}-{service}"), 50);
-    format!("{readable}-{}", &hash[..8])
-}
+#[cfg(test)]
+mod tests;

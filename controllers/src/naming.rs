@@ -1,8 +1,8 @@
-//! What things are called in the container engine, and the labels everything made there carries.
+//! What objects and things in the container engine are called, and the labels everything made there carries.
 
 use std::collections::BTreeMap;
 
-use hearth_engine::controller::Wanted;
+use hearth_engine::controller::{Wanted, spec_hash};
 use hearth_engine::{Key, Store};
 use hearth_kinds::SYSTEM;
 use hearth_meta::{Resource, labels};
@@ -93,9 +93,75 @@ pub fn ownership(labels_seen: &BTreeMap<String, String>, uid: &str, lineage: &st
     }
 }
 
+/// The longest name an object may have.
+const LONGEST: usize = 63;
+
+/// A DNS label as near to `text` as can be, at most `longest` long: another one for another text.
+pub fn dns_label(text: &str, longest: usize) -> String {
+    let label = readable(text);
+    if label == text && label.len() <= longest {
+        return label;
+    }
+    with_hash(&label, &spec_hash(&text), longest)
+}
+
+/// The name of an object that stands for `part` of `whole`, both as people wrote them: `photos-web`.
+///
+/// Where the part holds a `-` itself, a hash tells `photos-ai` and `web` from `photos` and `ai-web`.
+pub fn part_name(whole: &str, part: &str) -> String {
+    let text = format!("{whole}-{part}");
+    if part.contains('-') {
+        with_hash(&readable(&text), &spec_hash(&(whole, part)), LONGEST)
+    } else {
+        dns_label(&text, LONGEST)
+    }
+}
+
+/// The name of the Image of a service: readable, and another one for another service or reference.
+pub fn image_name(namespace: &str, app: &str, service: &str, reference: &str) -> String {
+    let hash = spec_hash(&(namespace, app, service, reference));
+    let readable = dns_label(&format!("{namespace}-{app}-{service}"), 50);
+    format!("{readable}-{}", &hash[..8])
+}
+
+fn readable(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+    let label: String = text.to_ascii_lowercase().chars().map(plain).collect();
+    label.trim_matches('-').to_owned()
+}
+
+fn with_hash(label: &str, hash: &str, longest: usize) -> String {
+    let kept: String = label.chars().take(longest - 7).collect();
+    format!("{}-{}", kept.trim_matches('-'), &hash[..6]).trim_start_matches('-').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Naming;
+    use super::{Naming, dns_label, image_name, part_name};
+
+    #[test]
+    fn labels_stay_readable_and_differ_where_the_text_does() {
+        assert_eq!(dns_label("photos-web", 63), "photos-web");
+        let (one, other) = (dns_label("photos-my_db", 63), dns_label("photos-my.db", 63));
+        assert!(one.starts_with("photos-my-db-") && one != other, "{one} {other}");
+        assert!(dns_label(&"a".repeat(100), 63).len() <= 63);
+        assert!(hearth_meta::name::check_label(&dns_label("__", 63)).is_ok());
+    }
+
+    #[test]
+    fn no_two_apps_share_the_name_of_a_part_or_of_an_image() {
+        assert_eq!(part_name("photos-ai", "web"), "photos-ai-web");
+        for (app, part) in [("photos", "ai-web"), ("photos-ai", "web"), ("photos", "ai/web")] {
+            let others = [("photos", "ai-web"), ("photos-ai", "web"), ("photos", "ai/web")];
+            for other in others.iter().filter(|other| **other != (app, part)) {
+                assert_ne!(part_name(app, part), part_name(other.0, other.1));
+            }
+            assert!(part_name(app, part).starts_with("photos-ai-web"), "it stays readable");
+        }
+        assert_ne!(image_name("a-b", "c", "d", "x:1"), image_name("a", "b-c", "d", "x:1"));
+        assert_ne!(image_name("a", "b-c", "d", "x:1"), image_name("a", "b", "c-d", "x:1"));
+        assert_ne!(image_name("a", "b", "c", "x:1"), image_name("a", "b", "c", "x:2"));
+    }
 
     #[test]
     fn names_lead_back_to_their_objects_and_the_systems_own_sort_first() {

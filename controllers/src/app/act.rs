@@ -5,6 +5,7 @@ use hearth_engine::store::{Deletion, Preconditions};
 use hearth_engine::{Key, Object, WriteError, WriteOptions};
 use hearth_kinds::App;
 use hearth_meta::Reason;
+use hearth_meta::labels::OWNER_UID;
 
 use super::{AppController, AppStep};
 use crate::fault::failed;
@@ -41,15 +42,21 @@ impl AppController {
         let Some(existing) = self.store.get(&key) else {
             return self.store.create(child.clone(), &options).await.map(|_| ()).map_err(refused);
         };
-        let owner =
-            existing.metadata.labels.as_ref().and_then(|labels| labels.get(hearth_meta::labels::OWNER_UID));
-        if owner.map(String::as_str) != Some(wanted.uid()) {
+        if existing.is_going() {
+            let message = format!("{key} is being removed; it is made anew once it is gone");
+            return Err(StepError::new(Reason::Removing, message));
+        }
+        let labels = existing.metadata.labels.as_ref();
+        let labelled =
+            labels.and_then(|labels| labels.get(OWNER_UID)).is_some_and(|uid| *uid == wanted.uid());
+        if !labelled && !existing.owners().any(|uid| uid == wanted.uid()) {
             return Err(StepError::new(Reason::Taken, format!("{key} exists and belongs to something else")));
         }
         let child = child.clone();
         let change = move |old: &Object| {
             let mut new = old.clone();
             new.metadata.labels = child.metadata.labels.clone();
+            new.metadata.owner_references = child.metadata.owner_references.clone();
             if let Some(spec) = child.body.get("spec") {
                 new.body.insert("spec".into(), spec.clone());
             }

@@ -16,6 +16,9 @@ pub(super) fn verdict(object: &Object) -> Option<Verdict> {
 }
 
 /// What each service's image was resolved to, where all of them are.
+///
+/// What a container was declared with stays, though the tag has come to mean another image on this machine; an
+/// update is another reference. Only where that image is lost for good does the tag count again.
 pub(super) fn pins(
     rendering: &Rendering<'_>,
     facts: &AppSeen,
@@ -23,9 +26,16 @@ pub(super) fn pins(
     let mut pins = BTreeMap::new();
     let mut missing = Vec::new();
     for service in rendering.services() {
-        let image = facts.child("Image", &rendering.image_name(service));
-        let pin =
+        let name = rendering.image_name(service);
+        let image = facts.child("Image", &name);
+        let found =
             image.and_then(|image| image.status()["digest"].as_str().or(image.status()["imageId"].as_str()));
+        let declared = facts
+            .child("Container", &rendering.container_name(&service.name))
+            .filter(|container| container.spec()["image"]["ref"] == name.as_str())
+            .filter(|container| !has_lost_its_image(container, image))
+            .and_then(|container| container.spec()["image"]["digest"].as_str());
+        let pin = declared.or(found);
         match (image, pin) {
             (_, Some(pin)) => {
                 pins.insert(service.name.clone(), pin.to_owned());
@@ -37,6 +47,25 @@ pub(super) fn pins(
     if pins.len() == rendering.services().len() { Ok(pins) } else { Err(missing) }
 }
 
+/// Whether a container waits for an image of a tag that is here: then the one it was pinned to is not.
+fn has_lost_its_image(container: &Object, image: Option<&Arc<Object>>) -> bool {
+    let Some(image) = image.filter(|image| verdict(image) == Some(Verdict::Ready)) else { return false };
+    verdict(container) == Some(Verdict::Waiting)
+        && blockers(container).iter().any(|blocker| blocker.kind == "Image" && blocker.name == image.name())
+}
+
+/// The children without which the app is not ready: those that are not themselves, and those that are wanted and on
+/// their way out. An image that goes is nobody's concern, since none is let go that is needed.
+pub(super) fn unready<'a>(rendering: &Rendering<'_>, facts: &'a AppSeen) -> Vec<&'a Object> {
+    let counts = |child: &&Object| match child.kind.as_str() {
+        "Revision" => false,
+        "Image" if child.is_going() => false,
+        _ if child.is_going() => rendering.means(child),
+        _ => verdict(child) != Some(Verdict::Ready),
+    };
+    facts.children.iter().map(AsRef::as_ref).filter(counts).collect()
+}
+
 /// Whether a child is as it should be. A subnet that the store chose is not asked for, and stays.
 pub(super) fn is_as_wanted(wanted: &Object, seen: &Object) -> bool {
     let mut spec = wanted.spec().clone();
@@ -45,7 +74,9 @@ pub(super) fn is_as_wanted(wanted: &Object, seen: &Object) -> bool {
     {
         fields.insert("subnet".into(), subnet.clone());
     }
-    spec == *seen.spec() && wanted.metadata.labels == seen.metadata.labels
+    let mut owners = wanted.metadata.owner_references.iter().flatten();
+    let is_owned = owners.all(|owner| seen.metadata.owner_references.iter().flatten().any(|o| o == owner));
+    spec == *seen.spec() && wanted.metadata.labels == seen.metadata.labels && is_owned
 }
 
 /// Whether a container is on its way somewhere, rather than at rest or waiting for what is at rest itself.

@@ -1,22 +1,26 @@
 //! What is seen of an app: its source, admitted or refused; its files; its children.
+//!
+//! The files of the instance are those that were admitted last. A source that is refused leaves them, and the app
+//! goes on from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hearth_charts::admit::{Admitted, Package, Value, admit};
+use hearth_charts::admit::{Admitted, Device, FolderMount, Package, Service, Value, admit};
 use hearth_engine::controller::{Blind, Wanted};
 use hearth_engine::{Object, Query, Store};
-use hearth_kinds::App;
+use hearth_kinds::{App, AppSpec};
 use hearth_meta::{Problem, labels};
 use serde_json::json;
 
 use super::AppController;
+use super::render::Rendering;
 use crate::fault::blind;
 
 /// The compose file's name in an instance, where it was given inline.
 const COMPOSE: &str = "compose.yaml";
 /// What an instance's folder says of the app it belongs to, so that a lost store can adopt it again.
-const RECORD: &str = ".hearth/app.json";
+pub(super) const RECORD: &str = ".hearth/app.json";
 
 /// Files by path.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
@@ -24,8 +28,10 @@ pub(super) type Files = BTreeMap<String, Vec<u8>>;
 /// Everything a decision about one app needs.
 #[derive(Debug)]
 pub struct AppSeen {
-    /// What its source may do, or every problem with it.
-    pub(super) admitted: Result<Admitted, Vec<Problem>>,
+    /// What it is made of: as declared now or, where that is refused, as it was admitted last.
+    pub(super) source: Option<Source>,
+    /// Every problem with what is declared now; none where that is what it is made of.
+    pub(super) problems: Vec<Problem>,
     /// The files its instance should hold.
     pub(super) files: Files,
     /// Whether it holds them.
@@ -36,7 +42,21 @@ pub struct AppSeen {
     pub(super) children: Vec<Arc<Object>>,
 }
 
+/// What an app is made of.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The app, with the spec that was admitted.
+    pub(super) wanted: Wanted<App>,
+    /// What its compose file may do.
+    pub(super) admitted: Admitted,
+}
+
 impl AppSeen {
+    /// The objects it is made of, where its source was ever admitted.
+    pub(super) fn rendering(&self) -> Option<Rendering<'_>> {
+        self.source.as_ref().map(|source| Rendering { wanted: &source.wanted, admitted: &source.admitted })
+    }
+
     /// The children of one kind.
     pub(super) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
         self.children.iter().filter(move |child| child.kind == kind)
@@ -51,51 +71,69 @@ impl AppSeen {
 impl AppController {
     pub(super) async fn look(&self, wanted: &Wanted<App>) -> Result<AppSeen, Blind> {
         let saved = self.volumes.load_files(wanted.uid()).await.map_err(blind)?;
-        let children = children(&self.store, wanted.uid());
-        let (files, admitted) = if wanted.gone {
-            (Files::new(), Err(Vec::new()))
-        } else {
-            match self.source(wanted, saved.as_ref()).await? {
-                Ok(files) => {
-                    let admitted = admit_app(&wanted.object, &files);
-                    (files, admitted)
-                }
-                Err(problem) => (saved.clone().unwrap_or_default(), Err(vec![problem])),
-            }
+        let declared = match wanted.gone {
+            true => Ok(Files::new()),
+            false => self.source(wanted, saved.as_ref()).await?,
         };
-        let files_saved = saved.as_ref() == Some(&files);
-        Ok(AppSeen {
-            admitted,
-            files,
-            files_saved,
-            has_files: saved.is_some_and(|saved| !saved.is_empty()),
-            children,
-        })
+        Ok(settle(wanted, declared, saved, children(&self.store, wanted)))
     }
 
     /// The author's files byte for byte, and the record of whose they are. A package is read when the app is
-    /// declared or changed; from then on the copy in the instance counts.
+    /// declared, names another package or is poked; from then on the copy in the instance counts.
     async fn source(
         &self,
         wanted: &Wanted<App>,
         saved: Option<&Files>,
     ) -> Result<Result<Files, Problem>, Blind> {
         let app = &wanted.object;
-        let record = record(app);
         let mut files = match (&app.spec.compose, &app.spec.package) {
             (Some(compose), _) => inline(compose),
-            (None, Some(_)) if saved.is_some_and(|saved| saved.get(RECORD) == Some(&record)) => {
-                return Ok(Ok(saved.cloned().unwrap_or_default()));
-            }
-            (None, Some(package)) => match self.volumes.read_package(&package.path).await {
-                Ok(files) => files,
-                Err(hearth_capabilities::Fault::Blind(message)) => return Err(Blind(message)),
-                Err(fault) => return Ok(Err(Problem::new("spec.package.path", fault.to_string()))),
+            (None, Some(package)) => match saved.filter(|saved| is_copy_for(app, saved)) {
+                Some(copy) => copy.clone(),
+                None => match self.volumes.read_package(&package.path).await {
+                    Ok(files) => files,
+                    Err(hearth_capabilities::Fault::Blind(message)) => return Err(Blind(message)),
+                    Err(fault) => return Ok(Err(Problem::new("spec.package.path", fault.to_string()))),
+                },
             },
             (None, None) => Files::new(),
         };
-        files.insert(RECORD.to_owned(), record);
+        files.insert(RECORD.to_owned(), record(app));
         Ok(Ok(files))
+    }
+}
+
+/// What an app is made of: what is declared or, where that is refused, what was kept.
+pub(super) fn settle(
+    wanted: &Wanted<App>,
+    declared: Result<Files, Problem>,
+    saved: Option<Files>,
+    children: Vec<Arc<Object>>,
+) -> AppSeen {
+    let has_files = saved.as_ref().is_some_and(|saved| !saved.is_empty());
+    let nothing = AppSeen {
+        source: None,
+        problems: Vec::new(),
+        files: Files::new(),
+        files_saved: true,
+        has_files,
+        children,
+    };
+    if wanted.gone {
+        return nothing;
+    }
+    let declared = declared.map_err(|problem| vec![problem]);
+    match declared.and_then(|files| admit_app(&wanted.object, &files).map(|admitted| (files, admitted))) {
+        Ok((files, admitted)) => AppSeen {
+            files_saved: saved.as_ref() == Some(&files),
+            files,
+            source: Some(Source { wanted: wanted.clone(), admitted }),
+            ..nothing
+        },
+        Err(problems) => {
+            let files = saved.unwrap_or_default();
+            AppSeen { problems, source: last_admitted(wanted, &files), files, ..nothing }
+        }
     }
 }
 
@@ -105,9 +143,9 @@ pub(super) fn inline(compose: &str) -> Files {
 }
 
 /// Everything needed to declare the app again. Secrets are named, never held.
-fn record(app: &App) -> Vec<u8> {
+pub(super) fn record(app: &App) -> Vec<u8> {
     let metadata = &app.metadata;
-    let record = json!({
+    let mut record = json!({
         "apiVersion": labels::API_VERSION, "kind": "App",
         "metadata": {
             "name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid,
@@ -115,7 +153,33 @@ fn record(app: &App) -> Vec<u8> {
         },
         "spec": app.spec,
     });
+    if let Some(poke) = poke(app) {
+        record["metadata"]["annotations"] = json!({ labels::POKED_AT: poke });
+    }
     record.to_string().into_bytes()
+}
+
+fn poke(app: &App) -> Option<&String> {
+    app.metadata.annotations.as_ref()?.get(labels::POKED_AT)
+}
+
+/// The app as it was when these files were kept.
+fn recorded(files: &Files) -> Option<App> {
+    serde_json::from_slice(files.get(RECORD)?).ok()
+}
+
+/// Whether these files are a copy of the package the app names, made since it was poked last.
+pub(super) fn is_copy_for(app: &App, saved: &Files) -> bool {
+    recorded(saved)
+        .is_some_and(|before| before.spec.package == app.spec.package && poke(&before) == poke(app))
+}
+
+/// What was admitted last, by the record beside the files. Whether it runs is decided by what is wanted now.
+fn last_admitted(wanted: &Wanted<App>, saved: &Files) -> Option<Source> {
+    let mut app = App::clone(&wanted.object);
+    app.spec = AppSpec { state: app.spec.state, ..recorded(saved)?.spec };
+    let admitted = admit_app(&app, saved).ok()?;
+    Some(Source { wanted: Wanted { object: Arc::new(app), ..wanted.clone() }, admitted })
 }
 
 pub(super) fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Problem>> {
@@ -130,12 +194,43 @@ pub(super) fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Proble
     let named =
         |problem: Problem| if problem.field == "mainService" { problem.under("spec") } else { problem };
     let admitted = admit(&package).map_err(|problems| problems.into_iter().map(named).collect::<Vec<_>>())?;
+    let without_way = admitted.services.iter().flat_map(not_carried_out).collect::<Vec<_>>();
+    if !without_way.is_empty() {
+        return Err(without_way);
+    }
     if admitted.main_service.is_none() {
         let names: Vec<&str> = admitted.services.iter().map(|service| service.name.as_str()).collect();
         let message = format!("is required, since there are several services: {}", names.join(", "));
         return Err(vec![Problem::new("spec.mainService", message)]);
     }
     Ok(admitted)
+}
+
+/// What a service may have and would not get, so that it would run on something else than it asks for.
+fn not_carried_out(service: &Service) -> Vec<Problem> {
+    let field = |what: &str| format!("services.{}.{what}", service.name);
+    let folder = |folder: &FolderMount| {
+        let message = format!(
+            "host folder {} cannot be mounted yet; keep the data under ./ instead, or remove the mount",
+            folder.source
+        );
+        Problem::new(field("volumes"), message)
+    };
+    let device = |device: &Device| {
+        let moved = device.target != device.source;
+        let message = format!(
+            "{} can only be given under its own name and with all rights; write it as {:?}",
+            device.source, device.source
+        );
+        let narrowed = !is_full(&device.permissions);
+        (moved || narrowed).then(|| Problem::new(field("devices"), message))
+    };
+    service.folders.iter().map(folder).chain(service.devices.iter().filter_map(device)).collect()
+}
+
+/// Whether a device may be read, written and made, which is what is given where nothing is said.
+fn is_full(rights: &str) -> bool {
+    "rwm".chars().all(|right| rights.contains(right))
 }
 
 /// What the compose file's variables become: the person's values, and what Hearth tells every app (AL-37).
@@ -156,10 +251,20 @@ fn values(app: &App) -> BTreeMap<String, Value> {
     values
 }
 
-/// The children: what names the app as its owner, and its Images, which belong to the whole machine and carry the
-/// owner as a label.
-pub(super) fn children(store: &Store, uid: &str) -> Vec<Arc<Object>> {
+/// Kinds of children that stand in the app's namespace.
+const NAMESPACED: [&str; 5] = ["Container", "Network", "Volume", "Route", "Revision"];
+
+/// The children: what names the app as its owner, or carries its uid as a label. Images belong to the whole machine
+/// and have the label alone; of the others, one that was written anew by somebody may have kept either.
+fn children(store: &Store, wanted: &Wanted<App>) -> Vec<Arc<Object>> {
+    let uid = wanted.uid();
     let mut children = store.owned_by(uid);
-    children.extend(store.list(&Query::of("Image").labelled(labels::OWNER_UID, uid)).items);
+    let labelled = |query: Query| store.list(&query.labelled(labels::OWNER_UID, uid)).items;
+    let by_label = NAMESPACED.iter().flat_map(|kind| labelled(Query::of(kind).within(wanted.namespace())));
+    for child in by_label.chain(labelled(Query::of("Image"))) {
+        if !children.iter().any(|known| known.uid() == child.uid()) {
+            children.push(child);
+        }
+    }
     children
 }

@@ -1,18 +1,21 @@
 //! What to do next about an app: which children should exist now, one step at a time.
 //!
-//! In order: the author's files are kept; images that nobody wants any more go, which cancels their pull; the page
+//! In order: what should be stopped is, whatever else is wrong; the author's files are kept; images that nobody wants any more go, which cancels their pull; the page
 //! that says it is starting stands; every image is here; then, and only then, containers are changed.
 
+use std::collections::BTreeMap;
+
 use hearth_engine::Object;
-use hearth_engine::controller::{Plan, Seen, Step, Wait, Wanted, sentence};
+use hearth_engine::controller::{Plan, Seen, Step, Wait, Wanted, sentence, spec_hash};
 use hearth_kinds::route::{RouteMode, Splash};
 use hearth_kinds::{App, DataPolicy, Power};
 use hearth_meta::{FieldDiff, Reason, Verdict};
 use serde_json::json;
 
-use super::children::{is_as_wanted, is_moving, pins, verdict};
+use super::children::{is_as_wanted, is_moving, pins, unready, verdict};
 use super::observe::AppSeen;
 use super::render::Rendering;
+use super::take_down;
 
 /// How many revisions of an app are kept.
 const KEPT_REVISIONS: usize = 10;
@@ -43,12 +46,10 @@ pub(super) fn seen(wanted: &Wanted<App>, facts: &AppSeen) -> Seen {
         let rest = facts.children.iter().any(|child| child.kind != "Image");
         return if !rest && files_stay { Seen::Absent } else { Seen::Ours(Vec::new()) };
     }
-    let Ok(admitted) = &facts.admitted else { return Seen::Absent };
-    let rendering = Rendering { wanted, admitted };
+    let Some(rendering) = facts.rendering() else { return Seen::Absent };
     let Ok(pins) = pins(&rendering, facts) else { return Seen::Absent };
     let mut differences = Vec::new();
-    for child in rendering.containers(&pins).iter().chain(&rendering.volumes()).chain([&rendering.network()])
-    {
+    for child in &lasting(&rendering, &pins) {
         match facts.child(&child.kind, child.name()) {
             Some(seen) if is_as_wanted(child, seen) => {}
             seen => {
@@ -61,26 +62,81 @@ pub(super) fn seen(wanted: &Wanted<App>, facts: &AppSeen) -> Seen {
             }
         }
     }
+    if !facts.problems.is_empty() {
+        let admitted = "as it was admitted last".to_owned();
+        differences.push(FieldDiff::new("spec", Some("as declared".into()), Some(admitted)));
+    }
     Seen::Ours(differences)
+}
+
+/// What is wanted, with what it comes to: what this program makes of an app may change without anybody's doing.
+pub(super) fn target(wanted: &Wanted<App>, facts: &AppSeen) -> String {
+    let rendered = facts.rendering().and_then(|rendering| {
+        let pins = pins(&rendering, facts).ok()?;
+        let children = lasting(&rendering, &pins);
+        Some(children.iter().map(|child| (child.key().to_string(), child.spec().clone())).collect::<Vec<_>>())
+    });
+    spec_hash(&(&wanted.object.spec, rendered))
+}
+
+/// The children whose spec does not follow from what is seen.
+fn lasting(rendering: &Rendering<'_>, pins: &BTreeMap<String, String>) -> Vec<Object> {
+    let mut children = rendering.containers(pins);
+    children.extend(rendering.volumes());
+    children.push(rendering.network());
+    children
 }
 
 pub(super) fn plan(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
     if wanted.gone {
-        return take_down(wanted, facts);
+        return take_down::plan(wanted, facts);
     }
-    let admitted = match &facts.admitted {
-        Ok(admitted) => admitted,
-        Err(problems) => return Plan::stuck(Reason::Refused, sentence(problems)),
+    let stops = stop(wanted, facts);
+    if !stops.is_empty() {
+        return Plan::steps(stops);
+    }
+    let plan = facts.rendering().map(|rendering| towards(&rendering, facts));
+    match plan {
+        Some(plan) if facts.problems.is_empty() || !plan.steps.is_empty() => plan,
+        // What was admitted last is there, as far as it can be; the rest is for people to settle.
+        _ => Plan::stuck(Reason::Refused, sentence(&facts.problems)),
+    }
+}
+
+/// Stops what is there, whatever else may be in the way: its page first, then its containers.
+fn stop(wanted: &Wanted<App>, facts: &AppSeen) -> Vec<AppStep> {
+    if wanted.object.spec.state != Power::Stopped {
+        return Vec::new();
+    }
+    let with = |child: &Object, changes: &[(&str, Option<&str>)]| {
+        let mut changed = child.clone();
+        if let Some(spec) = changed.body.get_mut("spec").and_then(serde_json::Value::as_object_mut) {
+            for (field, value) in changes {
+                match value {
+                    Some(value) => spec.insert((*field).to_owned(), json!(value)),
+                    None => spec.remove(*field),
+                };
+            }
+        }
+        (changed != *child).then(|| AppStep::Apply(Box::new(changed)))
     };
-    let rendering = Rendering { wanted, admitted };
+    let page = [("mode", Some("Splash")), ("splash", Some("Stopped")), ("upstream", None)];
+    let stays = |child: &&std::sync::Arc<Object>| !child.is_going();
+    let pages = facts.of_kind("Route").filter(stays).filter_map(|route| with(route, &page));
+    let containers = facts.of_kind("Container").filter(stays);
+    pages.chain(containers.filter_map(|container| with(container, &[("power", Some("Stopped"))]))).collect()
+}
+
+/// From what is there to what was admitted.
+fn towards(rendering: &Rendering<'_>, facts: &AppSeen) -> Plan<AppStep> {
     if !facts.files_saved {
         return Plan::steps(vec![AppStep::SaveFiles]);
     }
-    let early = before_images(&rendering, facts);
+    let early = before_images(rendering, facts);
     if !early.is_empty() {
         return Plan::steps(early);
     }
-    let pins = match pins(&rendering, facts) {
+    let pins = match pins(rendering, facts) {
         Ok(pins) => pins,
         Err(missing) => {
             let on = missing.iter().map(|image| image.key().reference()).collect();
@@ -90,33 +146,27 @@ pub(super) fn plan(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
     let containers = rendering.containers(&pins);
     let mut steps = removed_services(&containers, facts);
     steps.extend(apply(&rendering.volumes(), facts));
-    steps.extend(revision(&rendering, facts, &pins, &containers));
+    steps.extend(revision(rendering, facts, &pins, &containers));
     steps.extend(apply(&containers, facts));
-    let holds_slot = wanted.object.spec.state == Power::Running
+    let holds_slot = rendering.app().spec.state == Power::Running
         && (!steps.is_empty() || facts.of_kind("Container").any(|container| is_moving(container, facts)));
     if steps.is_empty() {
-        steps.extend(route(&rendering, facts));
+        steps.extend(route(rendering, facts));
     }
     if !steps.is_empty() {
         return Plan { holds_slot, ..Plan::steps(steps) };
     }
-    let unready: Vec<_> = facts
-        .children
-        .iter()
-        .filter(|child| needs_waiting(child))
-        .map(|child| child.key().reference())
-        .collect();
+    let unready = unready(rendering, facts);
     if unready.is_empty() {
         return Plan { holds_slot, ..Plan::nothing() };
     }
-    Plan {
-        holds_slot,
-        ..Plan::wait(Wait::new(Reason::DependencyNotReady, "Its parts are not ready").on(unready))
-    }
-}
-
-fn needs_waiting(child: &Object) -> bool {
-    child.kind != "Revision" && !child.is_going() && verdict(child) != Some(Verdict::Ready)
+    let wait = if unready.iter().any(|child| child.is_going()) {
+        Wait::new(Reason::Removing, "Its parts are being removed and made anew")
+    } else {
+        Wait::new(Reason::DependencyNotReady, "Its parts are not ready")
+    };
+    let on = unready.iter().map(|child| child.key().reference()).collect();
+    Plan { holds_slot, ..Plan::wait(wait.on(on)) }
 }
 
 /// What can be settled before any image is here.
@@ -161,7 +211,7 @@ fn apply(wanted: &[Object], facts: &AppSeen) -> Vec<AppStep> {
 fn revision(
     rendering: &Rendering<'_>,
     facts: &AppSeen,
-    pins: &std::collections::BTreeMap<String, String>,
+    pins: &BTreeMap<String, String>,
     containers: &[Object],
 ) -> Vec<AppStep> {
     let mut numbered: Vec<_> =
@@ -179,69 +229,37 @@ fn revision(
     steps
 }
 
-/// Who answers at the app's address: the app once it is ready, a page of ours until then (AL-57).
+/// Who answers at the app's address: the app once it is ready, a page of ours until then (AL-57); nobody where there
+/// is no page any more.
 fn route(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
-    let Some(main) = rendering.main() else { return Vec::new() };
-    let container = facts.child("Container", &rendering.container_name(&main.name));
+    let wanted = answer(rendering, facts);
+    let unwanted = facts
+        .of_kind("Route")
+        .filter(|seen| !seen.is_going() && wanted.as_ref().is_none_or(|wanted| wanted.name() != seen.name()));
+    let mut steps: Vec<AppStep> = unwanted.map(|seen| delete(seen)).collect();
+    steps.extend(apply(wanted.as_slice(), facts));
+    steps
+}
+
+fn answer(rendering: &Rendering<'_>, facts: &AppSeen) -> Option<Object> {
+    let container = facts.child("Container", &rendering.container_name(&rendering.main()?.name));
     let serves = facts.of_kind("Route").any(|route| route.spec()["mode"] == "Upstream");
     let verdict = container.and_then(|container| verdict(container));
     let runs = container.is_some_and(|container| container.status()["state"] == "running");
     let (mode, splash) = match (rendering.app().spec.state, verdict) {
         (Power::Stopped, _) => (RouteMode::Splash, Splash::Stopped),
         (Power::Running, Some(Verdict::Ready)) => (RouteMode::Upstream, Splash::Starting),
-        // One that served and is unwell still knows better than a page of ours.
-        (Power::Running, Some(Verdict::Degraded | Verdict::Paused)) if serves && runs => {
+        // One that served and runs on still knows better than a page of ours, whatever is wanted of it or of us.
+        (Power::Running, verdict) if serves && runs && verdict != Some(Verdict::Failed) => {
             (RouteMode::Upstream, Splash::Starting)
         }
         (Power::Running, Some(Verdict::Failed | Verdict::NeedsYou)) => (RouteMode::Splash, Splash::Failed),
         (Power::Running, _) => (RouteMode::Splash, Splash::Starting),
     };
-    let wanted: Vec<Object> = rendering.route(mode, splash).into_iter().collect();
-    apply(&wanted, facts)
+    rendering.route(mode, splash)
 }
 
-/// People stop seeing it, then it stops, then what it stood on goes; the files last.
-fn take_down(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
-    let of = |kinds: &[&str]| {
-        facts
-            .children
-            .iter()
-            .filter(|child| kinds.contains(&child.kind.as_str()))
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    let deletes_data = wanted.object.spec.data_policy == DataPolicy::Delete;
-    for stage in [&["Route", "Container"][..], &["Network", "Volume", "Revision", "Image"]] {
-        let children = of(stage);
-        let mut steps = Vec::new();
-        for child in children.iter().filter(|child| !child.is_going()) {
-            if child.kind == "Volume" && deletes_data && child.spec()["dataPolicy"] != "Delete" {
-                let mut with_data = Object::clone(child);
-                if let Some(spec) = with_data.body.get_mut("spec") {
-                    spec["dataPolicy"] = json!("Delete");
-                }
-                steps.push(AppStep::Apply(Box::new(with_data)));
-            } else {
-                steps.push(delete(child));
-            }
-        }
-        if !steps.is_empty() {
-            return Plan::steps(steps);
-        }
-        // An image may be in use elsewhere and stay long; nothing of the app hangs on it.
-        let going: Vec<_> = children
-            .iter()
-            .filter(|child| child.kind != "Image")
-            .map(|child| child.key().reference())
-            .collect();
-        if !going.is_empty() {
-            return Plan::wait(Wait::new(Reason::Removing, "Its parts are being removed").on(going));
-        }
-    }
-    if deletes_data && facts.has_files { Plan::steps(vec![AppStep::RemoveFiles]) } else { Plan::nothing() }
-}
-
-fn delete(child: &Object) -> AppStep {
+pub(super) fn delete(child: &Object) -> AppStep {
     AppStep::Delete { kind: child.kind.clone(), name: child.name().to_owned(), uid: child.uid().to_owned() }
 }
 

@@ -15,9 +15,8 @@ use hearth_kinds::{
 use hearth_meta::{ObjectMeta, OwnerReference, labels};
 use kube::Resource;
 
-use super::dns_label;
 use super::service::container;
-use crate::image::image_name;
+use crate::naming::{dns_label, image_name, part_name};
 use crate::route::PROXY;
 
 /// The longest name an object may have.
@@ -54,17 +53,35 @@ impl<'a> Rendering<'a> {
 
     /// The Container of a service.
     pub(super) fn container_name(&self, service: &str) -> String {
-        dns_label(&format!("{}-{service}", self.wanted.name()), LONGEST)
+        part_name(self.wanted.name(), service)
     }
 
     /// The Volume of a folder under the instance's data.
     pub(super) fn volume_name(&self, path: &str) -> String {
-        dns_label(&format!("{}-{path}", self.wanted.name()), LONGEST)
+        part_name(self.wanted.name(), path)
     }
 
     /// The Image of a service.
     pub(super) fn image_name(&self, service: &Service) -> String {
         image_name(self.wanted.namespace(), self.wanted.name(), &service.name, &service.image)
+    }
+
+    /// Whether an object of this kind and name is one of those it consists of.
+    pub(super) fn means(&self, object: &Object) -> bool {
+        let name = object.name();
+        let mut services = self.services().iter();
+        match object.kind.as_str() {
+            "Container" => services.any(|service| self.container_name(&service.name) == name),
+            "Image" => services.any(|service| self.image_name(service) == name),
+            "Volume" => self.volumes().iter().any(|volume| volume.name() == name),
+            "Network" => self.wanted.name() == name,
+            "Route" => self.has_page() && self.wanted.name() == name,
+            _ => false,
+        }
+    }
+
+    fn has_page(&self) -> bool {
+        self.app().spec.slug.is_some() && self.main_port().is_some()
     }
 
     /// The port of the main service that people are led to.

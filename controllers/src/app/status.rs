@@ -1,14 +1,14 @@
 //! What people are told of an app: one verdict over all its parts, the worst first.
 
 use hearth_engine::Object;
-use hearth_engine::controller::{Blind, Outcome, Report, Wanted};
+use hearth_engine::controller::{Blind, Outcome, Report, Wanted, sentence};
 use hearth_kinds::app::ServiceStatus;
 use hearth_kinds::container::ContainerType;
 use hearth_kinds::{App, AppStatus, Power};
 use hearth_meta::{CommonStatus, Condition, ConditionStatus, Progress, Reason, Unit, Verdict};
 
 use super::AppStep;
-use super::children::{pins, verdict};
+use super::children::{pins, unready, verdict};
 use super::observe::AppSeen;
 use super::render::{Rendering, url};
 use super::service::without_effect;
@@ -32,28 +32,52 @@ pub(super) fn report(
         let conditions = vec![Condition::new("Ready", ConditionStatus::Unknown, Reason::CannotSee, "")];
         return Report { status: AppStatus { common, ..before }, conditions };
     };
-    let mut status = AppStatus { url: url(&wanted.object), ..AppStatus::default() };
-    let mut admitted_condition = None;
-    match &facts.admitted {
-        Ok(admitted) => {
-            let rendering = Rendering { wanted, admitted };
-            status.services = services(&rendering, facts);
-            status.revision = pins(&rendering, facts)
-                .ok()
-                .map(|pins| rendering.revision_name(&pins, &rendering.containers(&pins)));
-            status.warnings = admitted.warnings.iter().map(ToString::to_string).collect();
-            status.warnings.extend(admitted.services.iter().flat_map(without_effect));
-            admitted_condition = Some(Condition::new("Admitted", true, Reason::InSync, ""));
-            if matches!(outcome, Outcome::Waiting(_)) && !wanted.gone {
-                sum_up(&mut common, &rendering, facts);
-            }
+    let mut status = AppStatus { common: CommonStatus::default(), url: url(&wanted.object), ..before };
+    if let Outcome::Failed { error, .. } = outcome
+        && error.reason == Reason::Removing
+        && !wanted.gone
+    {
+        // A part of that name makes way first, which takes its time.
+        common.summary = Some(Verdict::Progressing);
+    }
+    if let Some(rendering) = facts.rendering() {
+        status.services = services(&rendering, facts);
+        status.warnings = rendering.admitted.warnings.iter().map(ToString::to_string).collect();
+        status.warnings.extend(rendering.services().iter().flat_map(without_effect));
+        status.revision = revision(&rendering, facts).or(status.revision);
+        match outcome {
+            Outcome::Waiting(_) => sum_up(&mut common, &rendering, facts),
+            // A wish that is refused takes nothing from what runs.
+            Outcome::Stuck(_) if main_serves(&rendering, facts) => common.summary = Some(Verdict::Degraded),
+            _ => {}
         }
-        Err(_) if wanted.gone => {}
-        Err(_) => admitted_condition = Some(Condition::new("Admitted", false, Reason::Refused, "")),
     }
     status.common = common;
-    let conditions = admitted_condition.into_iter().chain(conditions(&status, facts)).collect();
+    let conditions = admitted(wanted, facts).into_iter().chain(conditions(&status, facts)).collect();
     Report { status, conditions }
+}
+
+fn admitted(wanted: &Wanted<App>, facts: &AppSeen) -> Option<Condition> {
+    match facts.problems.as_slice() {
+        _ if wanted.gone => None,
+        [] => Some(Condition::new("Admitted", true, Reason::InSync, "")),
+        problems => Some(Condition::new("Admitted", false, Reason::Refused, sentence(problems))),
+    }
+}
+
+/// The Revision of what it is made of, once it is kept.
+fn revision(rendering: &Rendering<'_>, facts: &AppSeen) -> Option<String> {
+    let pins = pins(rendering, facts).ok()?;
+    let name = rendering.revision_name(&pins, &rendering.containers(&pins));
+    facts.child("Revision", &name).map(|_| name)
+}
+
+fn main_serves(rendering: &Rendering<'_>, facts: &AppSeen) -> bool {
+    rendering.app().spec.state == Power::Running
+        && rendering.main().is_some_and(|main| {
+            let container = facts.child("Container", &rendering.container_name(&main.name));
+            container.is_some_and(|container| verdict(container) == Some(Verdict::Ready))
+        })
 }
 
 /// The worst of what its parts say, in that part's own words; the parts that are not ready are what it waits for.
@@ -61,35 +85,44 @@ fn sum_up(common: &mut CommonStatus, rendering: &Rendering<'_>, facts: &AppSeen)
     if common.reason == Some(Reason::WaitingForInstallSlot) {
         return;
     }
-    let unready: Vec<&Object> = facts
-        .children
-        .iter()
-        .map(AsRef::as_ref)
-        .filter(|child: &&Object| {
-            child.kind != "Revision" && !child.is_going() && verdict(child) != Some(Verdict::Ready)
-        })
-        .collect();
-    let Some(worst) = unready.iter().min_by_key(|child| rank(verdict(child))) else { return };
-    let main_serves = rendering.main().is_some_and(|main| {
-        let container = facts.child("Container", &rendering.container_name(&main.name));
-        container.is_some_and(|container| verdict(container) == Some(Verdict::Ready))
-    });
-    common.summary = Some(match verdict(worst) {
+    let unready = unready(rendering, facts);
+    let Some(worst) = unready.iter().min_by_key(|child| rank(standing(child))) else { return };
+    common.summary = Some(match standing(worst) {
         Some(Verdict::NeedsYou | Verdict::Paused) => Verdict::NeedsYou,
-        Some(Verdict::Failed) if main_serves => Verdict::Degraded,
+        Some(Verdict::Failed) if main_serves(rendering, facts) => Verdict::Degraded,
         Some(Verdict::Failed) => Verdict::Failed,
         Some(Verdict::Degraded) => Verdict::Degraded,
         _ => Verdict::Progressing,
     });
-    let word = |field: &str| worst.status()[field].as_str().unwrap_or_default().to_owned();
-    common.reason = serde_json::from_value(worst.status()["reason"].clone()).ok().or(common.reason);
-    let message = word("message");
-    let said = if message.is_empty() { word("reason") } else { message };
-    common.message =
-        Some(format!("{} {}: {said}", worst.kind, worst.name()).trim_end_matches(": ").to_owned());
+    common.reason = match standing(worst) {
+        // What it said of an older spec is no news.
+        None => common.reason,
+        Some(Verdict::Removing) => Some(Reason::Removing),
+        Some(_) => serde_json::from_value(worst.status()["reason"].clone()).ok().or(common.reason),
+    };
+    common.message = Some(in_words(worst));
     common.blocked_by = unready.iter().map(|child| child.key().reference()).collect();
     if common.summary == Some(Verdict::Progressing) {
         common.progress = Some(progress(rendering, facts));
+    }
+}
+
+/// How a part of the app stands. One that is wanted and on its way out is not ready, whatever it said last.
+fn standing(child: &Object) -> Option<Verdict> {
+    match verdict(child) {
+        None | Some(Verdict::Ready) if child.is_going() => Some(Verdict::Removing),
+        verdict => verdict,
+    }
+}
+
+fn in_words(child: &Object) -> String {
+    let (kind, name) = (&child.kind, child.name());
+    match (standing(child), child.status()["message"].as_str()) {
+        (Some(verdict), Some(message)) if verdict != Verdict::Removing && !message.is_empty() => {
+            format!("{kind} {name}: {message}")
+        }
+        (Some(Verdict::Removing), _) => format!("{kind} {name} is being removed"),
+        _ => format!("{kind} {name} is not ready yet"),
     }
 }
 

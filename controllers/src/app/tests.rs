@@ -10,9 +10,10 @@ use hearth_kinds::{App, AppSpec, DataPolicy, Power};
 use hearth_meta::{Reason, Timestamp};
 use serde_json::json;
 
-use super::dns_label;
-use super::observe::{AppSeen, Files};
+use super::observe::{AppSeen, Files, Source};
 use super::plan::{AppStep, plan};
+
+mod changes;
 
 const COMPOSE: &str = "services:
   web: { image: 'web:1', expose: ['8080'], environment: { URL: 'pg://u:${PW}@db' }, depends_on: { db: { condition: service_started } } }
@@ -38,8 +39,10 @@ fn seen(wanted: &Wanted<App>, children: Vec<Object>) -> AppSeen {
     let package =
         Package { files: &files, values: &values, devices: &[], folders: &[], main_service: Some("web") };
     let admitted = admit(&package);
+    let source = admitted.map(|admitted| Source { wanted: wanted.clone(), admitted });
     AppSeen {
-        admitted,
+        problems: source.as_ref().err().cloned().unwrap_or_default(),
+        source: source.ok(),
         files,
         files_saved: true,
         has_files: true,
@@ -182,13 +185,4 @@ fn deletion_takes_what_people_see_first_and_data_only_when_asked() {
 
 fn plan_steps(wanted: &Wanted<App>, children: Vec<Object>) -> Vec<AppStep> {
     plan(wanted, &seen(wanted, children)).steps
-}
-
-#[test]
-fn labels_stay_readable_and_differ_where_the_text_does() {
-    assert_eq!(dns_label("photos-web", 63), "photos-web");
-    let (one, other) = (dns_label("photos-my_db", 63), dns_label("photos-my.db", 63));
-    assert!(one.starts_with("photos-my-db-") && one != other, "{one} {other}");
-    assert!(dns_label(&"a".repeat(100), 63).len() <= 63);
-    assert!(hearth_meta::name::check_label(&dns_label("__", 63)).is_ok());
 }

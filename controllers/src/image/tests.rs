@@ -1,0 +1,123 @@
+//! Which images are Hearth's own, and when they go.
+
+use std::sync::Arc;
+
+use hearth_capabilities::Fault;
+use hearth_capabilities::images::ImageFacts;
+use hearth_engine::Object;
+use hearth_engine::controller::{Blind, Outcome, Plan, Wanted};
+use hearth_kinds::{Image, ImageSpec, ImageStatus};
+use hearth_meta::{Time, Timestamp};
+use serde_json::json;
+
+use super::{ImageStep, ImagesSeen, plan, removal_failed, report};
+
+fn image(name: &str, status: ImageStatus) -> Wanted<Image> {
+    let spec = ImageSpec { reference: "web:1".into(), ..ImageSpec::default() };
+    let mut image = Image::new(name, spec);
+    image.metadata.uid = Some(format!("uid-{name}"));
+    image.status = Some(status);
+    Wanted { object: Arc::new(image), gone: false, now: Timestamp::UNIX_EPOCH }
+}
+
+fn gone(wanted: Wanted<Image>) -> Wanted<Image> {
+    Wanted { gone: true, ..wanted }
+}
+
+fn pulled() -> ImageStatus {
+    ImageStatus { pulled_at: Some(Time(Timestamp::UNIX_EPOCH)), ..ImageStatus::default() }
+}
+
+fn stored(wanted: &Wanted<Image>, going: bool) -> Arc<Object> {
+    let mut object = Object::from_typed(&*wanted.object);
+    object.metadata.deletion_timestamp = going.then_some(Time(Timestamp::UNIX_EPOCH));
+    Arc::new(object)
+}
+
+fn container_of(image: &str) -> Arc<Object> {
+    let value = json!({
+        "apiVersion": "hearth.dev/v1", "kind": "Container", "metadata": {"name": "web"},
+        "spec": {"image": {"ref": image}},
+    });
+    Arc::new(Object::from_value(value).unwrap())
+}
+
+fn here() -> Option<ImageFacts> {
+    Some(ImageFacts { id: "sha256:i".into(), digest: Some("sha256:d".into()), size_bytes: 1 })
+}
+
+/// What is seen with these other images and containers in the store.
+fn seen(
+    wanted: &Wanted<Image>,
+    here: Option<ImageFacts>,
+    others: &[Arc<Object>],
+    containers: &[Arc<Object>],
+) -> ImagesSeen {
+    let images: Vec<_> = others.iter().cloned().chain([stored(wanted, wanted.gone)]).collect();
+    ImagesSeen::new(here, wanted, &images, containers)
+}
+
+/// The status after these looks in turn; `None` is one that failed.
+fn after(looks: &[Option<Option<ImageFacts>>], others: &[Arc<Object>]) -> ImageStatus {
+    looks.iter().fold(ImageStatus::default(), |status, look| {
+        let wanted = image("web", status);
+        let (seen, outcome) = match look {
+            Some(here) => (Ok(seen(&wanted, here.clone(), others, &[])), Outcome::Steady),
+            None => (Err(Blind("no answer".into())), Outcome::Blind { next_try: Timestamp::UNIX_EPOCH }),
+        };
+        let mut status = report(&wanted, seen.as_ref(), &outcome).status;
+        status.common.observed_generation = Some(1);
+        status
+    })
+}
+
+#[test]
+fn only_what_came_while_it_was_wanted_counts_as_pulled() {
+    let pulled = |looks: &[_]| after(looks, &[]).pulled_at.is_some();
+    assert!(pulled(&[Some(None), Some(here())]));
+    assert!(!pulled(&[Some(here())]), "a person's own");
+    assert!(!pulled(&[None, Some(here())]), "a look that failed has not seen that it was missing");
+    assert!(pulled(&[None, Some(None), None, Some(here())]));
+    assert!(pulled(&[Some(None), Some(here()), None, Some(here())]), "what is known stays known");
+}
+
+#[test]
+fn what_was_pulled_for_another_object_is_known_to_each_of_that_reference() {
+    let other = stored(&image("other", pulled()), false);
+    assert!(after(&[Some(here())], &[other]).pulled_at.is_some());
+    let own = stored(&image("other", ImageStatus::default()), false);
+    assert!(after(&[Some(here())], &[own]).pulled_at.is_none());
+}
+
+#[test]
+fn an_image_goes_with_the_last_object_that_means_it_and_not_while_it_is_used() {
+    let wanted = gone(image("web", pulled()));
+    let plan_with =
+        |others: &[_], containers: &[_]| plan(&wanted, &seen(&wanted, here(), others, containers));
+    let removal = Plan::steps(vec![ImageStep::Remove { reference: "web:1".into() }]);
+    let other = image("other", pulled());
+    assert_eq!(plan_with(&[], &[]), removal);
+    assert_eq!(plan_with(&[stored(&other, false)], &[]), Plan::nothing(), "another still means it");
+    assert_eq!(plan_with(&[stored(&other, true)], &[]), removal, "another that goes as well does not count");
+    assert_eq!(plan_with(&[], &[container_of("web")]), Plan::nothing());
+    assert_eq!(plan_with(&[stored(&other, true)], &[container_of("other")]), Plan::nothing());
+    let theirs = gone(image("web", ImageStatus::default()));
+    assert_eq!(plan(&theirs, &seen(&theirs, here(), &[], &[])), Plan::nothing(), "a person's own stays");
+}
+
+#[test]
+fn a_removal_that_is_refused_because_it_is_in_use_lets_the_object_go() {
+    let wanted = gone(image("web", pulled()));
+    let facts = seen(&wanted, here(), &[], &[]);
+    let failed = |fault| Outcome::Failed {
+        step: ImageStep::Remove { reference: "web:1".into() },
+        error: removal_failed(fault),
+        attempts: 1,
+        next_try: Timestamp::UNIX_EPOCH,
+    };
+    let busy = report(&wanted, Ok(&facts), &failed(Fault::Failed("the disk is full".into()))).status;
+    assert!(busy.pulled_at.is_some(), "what failed otherwise is tried again");
+    let in_use = report(&wanted, Ok(&facts), &failed(Fault::Conflict("container x".into()))).status;
+    let next = gone(image("web", in_use));
+    assert_eq!(plan(&next, &seen(&next, here(), &[], &[])), Plan::nothing());
+}
