@@ -1,9 +1,11 @@
 //! What to do next about an app: which children should exist now, one step at a time.
 //!
-//! In order: what should be stopped is, whatever else is wrong; the author's files are kept; images that nobody wants any more go, which cancels their pull; the page
-//! that says it is starting stands; every image is here; then, and only then, containers are changed.
+//! In order: what should be stopped is, whatever else is wrong; the author's files are kept; images that nobody wants
+//! any more go, which cancels their pull; the page that says it is starting stands; every image is here; then, and
+//! only then, containers are changed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hearth_engine::Object;
 use hearth_engine::controller::{Plan, Seen, Step, Wait, Wanted, sentence, spec_hash};
@@ -121,7 +123,7 @@ fn stop(wanted: &Wanted<App>, facts: &AppSeen) -> Vec<AppStep> {
         (changed != *child).then(|| AppStep::Apply(Box::new(changed)))
     };
     let page = [("mode", Some("Splash")), ("splash", Some("Stopped")), ("upstream", None)];
-    let stays = |child: &&std::sync::Arc<Object>| !child.is_going();
+    let stays = |child: &&Arc<Object>| !child.is_going();
     let pages = facts.of_kind("Route").filter(stays).filter_map(|route| with(route, &page));
     let containers = facts.of_kind("Container").filter(stays);
     pages.chain(containers.filter_map(|container| with(container, &[("power", Some("Stopped"))]))).collect()
