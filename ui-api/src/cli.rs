@@ -38,6 +38,8 @@ mod pause;
 mod recover;
 mod explain;
 mod validate;
+mod compose;
+mod import;
 mod completion;
 
 use client::Client;
@@ -120,6 +122,8 @@ enum Remote {
 enum Local {
     Validate(validate::Validate),
     Explain(explain::Explain),
+    Compose(compose::Compose),
+    Import(import::Import),
     Completion(completion::Completion),
 }
 
@@ -183,6 +187,8 @@ async fn dispatch(cli: Cli, out: &Output) -> Outcome {
         Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),
         Command::Local(Local::Validate(args)) => validate::run(&args, namespace.as_deref(), out),
         Command::Local(Local::Explain(args)) => explain::run(&args, out),
+        Command::Local(Local::Compose(args)) => compose::run(&args, out),
+        Command::Local(Local::Import(args)) => import::run(&args, out),
         Command::Local(Local::Completion(args)) => completion::run(&args, Cli::command(), out),
         Command::Remote(verb) => {
             let client =

@@ -7,6 +7,7 @@ mod look;
 mod change;
 mod follow;
 mod whole;
+mod files;
 
 use hearth::cli::exit::Exit;
 use home::Home;
