@@ -42,28 +42,38 @@ impl AppController {
         let Some(existing) = self.store.get(&key) else {
             return self.store.create(child.clone(), &options).await.map(|_| ()).map_err(refused);
         };
-        if existing.is_going() {
-            let message = format!("{key} is being removed; it is made anew once it is gone");
-            return Err(StepError::new(Reason::Removing, message));
-        }
-        let labels = existing.metadata.labels.as_ref();
-        let labelled =
-            labels.and_then(|labels| labels.get(OWNER_UID)).is_some_and(|uid| *uid == wanted.uid());
-        if !labelled && !existing.owners().any(|uid| uid == wanted.uid()) {
-            return Err(StepError::new(Reason::Taken, format!("{key} exists and belongs to something else")));
-        }
+        may_change(&existing, wanted.uid())?;
         let child = child.clone();
-        let change = move |old: &Object| {
-            let mut new = old.clone();
-            new.metadata.labels = child.metadata.labels.clone();
-            new.metadata.owner_references = child.metadata.owner_references.clone();
-            if let Some(spec) = child.body.get("spec") {
-                new.body.insert("spec".into(), spec.clone());
-            }
-            Ok(new)
-        };
+        let change = move |old: &Object| Ok(as_declared(old, &child));
         self.store.update(&key, &options, change).await.map(|_| ()).map_err(refused)
     }
+}
+
+/// Whether an object may be made a child of the app of this uid: it is one already, by its owner or its label, and it
+/// stays.
+pub(super) fn may_change(existing: &Object, uid: &str) -> Result<(), StepError> {
+    let key = existing.key();
+    if existing.is_going() {
+        let message = format!("{key} is being removed; it is made anew once it is gone");
+        return Err(StepError::new(Reason::Removing, message));
+    }
+    let labels = existing.metadata.labels.as_ref();
+    let is_labelled = labels.and_then(|labels| labels.get(OWNER_UID)).is_some_and(|of| of == uid);
+    if is_labelled || existing.owners().any(|owner| owner == uid) {
+        return Ok(());
+    }
+    Err(StepError::new(Reason::Taken, format!("{key} exists and belongs to something else")))
+}
+
+/// What stands in the store, with all that the app says of it: its spec, its labels and whose it is.
+pub(super) fn as_declared(old: &Object, child: &Object) -> Object {
+    let mut new = old.clone();
+    new.metadata.labels = child.metadata.labels.clone();
+    new.metadata.owner_references = child.metadata.owner_references.clone();
+    if let Some(spec) = child.body.get("spec") {
+        new.body.insert("spec".into(), spec.clone());
+    }
+    new
 }
 
 fn refused(error: WriteError) -> StepError {

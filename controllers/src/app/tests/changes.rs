@@ -10,7 +10,8 @@ use hearth_kinds::{App, AppSpec, Power};
 use hearth_meta::{ConditionStatus, Problem, Reason, Time, Timestamp, Verdict};
 use serde_json::json;
 
-use super::super::children::pins;
+use super::super::act::{as_declared, may_change};
+use super::super::children::{is_as_wanted, pins};
 use super::super::observe::{AppSeen, Files, RECORD, inline, is_copy_for, record, settle};
 use super::super::plan::{AppStep, plan, seen as differences, target};
 use super::super::refusals;
@@ -276,6 +277,36 @@ fn a_child_that_lost_its_owner_or_its_labels_gets_them_back() {
         let web = children.iter().find(|child| child.name() == "photos-web").unwrap();
         assert_eq!(web.owners().collect::<Vec<_>>(), ["uid-app"]);
     }
+}
+
+#[test]
+fn what_has_its_name_is_changed_only_where_it_is_a_child_that_stays() {
+    let (children, ..) = converge(&wanted(|_| {}), Vec::new(), ready);
+    let web = children.iter().find(|child| child.name() == "photos-web").unwrap();
+    let without = |owner: bool, label: bool| {
+        let mut child = web.clone();
+        child.metadata.owner_references = child.metadata.owner_references.filter(|_| owner);
+        child.metadata.labels = child.metadata.labels.filter(|_| label);
+        child
+    };
+    for child in [without(true, true), without(true, false), without(false, true)] {
+        assert_eq!(may_change(&child, "uid-app"), Ok(()));
+        assert!(is_as_wanted(web, &as_declared(&child, web)));
+    }
+    let refused = |child: &Object| may_change(child, "uid-app").unwrap_err().reason;
+    assert_eq!(refused(&without(false, false)), Reason::Taken);
+    assert_eq!(refused(&is_going(without(false, false))), Reason::Removing);
+    assert_eq!(refused(&is_going(web.clone())), Reason::Removing);
+
+    let facts = seen(&wanted(|_| {}), children.clone());
+    let outcome = Outcome::Failed {
+        step: AppStep::Apply(Box::new(web.clone())),
+        error: may_change(&is_going(web.clone()), "uid-app").unwrap_err(),
+        attempts: 1,
+        next_try: Timestamp::UNIX_EPOCH,
+    };
+    let told = report(&wanted(|_| {}), Ok(&facts), &outcome).status.common;
+    assert_eq!((told.summary, told.reason), (Some(Verdict::Progressing), Some(Reason::Removing)));
 }
 
 #[test]
