@@ -9,6 +9,7 @@
 
 pub mod naming;
 pub mod fault;
+mod ready;
 pub mod wakes;
 pub mod image;
 pub mod volume;

@@ -18,11 +18,12 @@ use hearth_engine::controller::{
     spec_hash,
 };
 use hearth_engine::{Key, Object, Query, Store};
-use hearth_kinds::{Network, NetworkStatus};
-use hearth_meta::{Condition, FieldDiff, Reason, labels};
+use hearth_kinds::{Network, NetworkStatus, SYSTEM};
+use hearth_meta::{FieldDiff, Reason, labels};
 
 use crate::fault::{blind, failed};
 use crate::naming::{Naming, Ownership, ownership};
+use crate::ready::ready;
 use crate::wakes::wakes;
 
 /// Keeps networks.
@@ -36,8 +37,12 @@ pub struct NetworkController {
 /// What is seen of one network.
 pub struct NetworkSeen {
     network: Option<NetworkFacts>,
+    /// Whose it is; `Mine` where there is none.
+    ownership: Ownership,
     /// The engine's names of guests that run and should be attached.
     guests: Vec<String>,
+    /// Those of Hearth's own containers that are attached and are no guests any more.
+    strangers: Vec<String>,
 }
 
 /// One change.
@@ -111,7 +116,14 @@ impl Controller for NetworkController {
     async fn observe(&self, wanted: &[Wanted<Network>]) -> Result<NetworkSeen, Blind> {
         let Some(wanted) = wanted.first() else { return Err(Blind("no network was asked for".into())) };
         let network = self.networks.inspect(&self.engine_name(wanted)).await.map_err(blind)?;
-        Ok(NetworkSeen { network, guests: self.running_guests(&wanted.object) })
+        let ownership = network.as_ref().map_or(Ownership::Mine, |network| {
+            ownership(&network.labels, wanted.uid(), self.store.lineage())
+        });
+        let strangers = network
+            .as_ref()
+            .map(|network| strangers(&self.naming, &wanted.object, network))
+            .unwrap_or_default();
+        Ok(NetworkSeen { network, ownership, guests: self.running_guests(&wanted.object), strangers })
     }
 
     /// A guest that comes is a newer wish, not somebody's meddling.
@@ -120,52 +132,11 @@ impl Controller for NetworkController {
     }
 
     fn diff(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> Seen {
-        let Some(network) = &facts.network else { return Seen::Absent };
-        match ownership(&network.labels, wanted.uid(), self.store.lineage()) {
-            Ownership::Foreign => {
-                Seen::Foreign(format!("A network {} exists that Hearth did not make", network.name))
-            }
-            Ownership::OtherHome => {
-                Seen::Foreign(format!("Network {} belongs to another Hearth", network.name))
-            }
-            Ownership::Predecessor if wanted.gone => Seen::Absent,
-            Ownership::Predecessor => Seen::Ours(vec![FieldDiff::new(
-                "metadata.uid",
-                Some("this network".into()),
-                Some("one made before".into()),
-            )]),
-            Ownership::Mine => {
-                let mut differences = shape_differences(&wanted.object, network);
-                for guest in missing_guests(facts, network) {
-                    differences.push(FieldDiff::new("spec.guests", Some(guest), None));
-                }
-                Seen::Ours(differences)
-            }
-        }
+        differences(wanted, facts)
     }
 
     fn plan(&self, wanted: &[Wanted<Network>], facts: &NetworkSeen) -> Plan<NetworkStep> {
-        let Some(wanted) = wanted.first() else { return Plan::nothing() };
-        let Some(network) = &facts.network else {
-            return if wanted.gone { Plan::nothing() } else { Plan::steps(vec![NetworkStep::Create]) };
-        };
-        let whose = ownership(&network.labels, wanted.uid(), self.store.lineage());
-        let make_way = match whose {
-            Ownership::Mine => wanted.gone || !shape_differences(&wanted.object, network).is_empty(),
-            Ownership::Predecessor => !wanted.gone,
-            // The engine tells that it is not ours; nothing is done about it.
-            Ownership::Foreign | Ownership::OtherHome => {
-                return if wanted.gone { Plan::nothing() } else { Plan::steps(vec![NetworkStep::Create]) };
-            }
-        };
-        if make_way {
-            let detached = network.attached.iter().cloned().map(NetworkStep::Detach);
-            return Plan::steps(detached.chain([NetworkStep::Remove(network.id.clone())]).collect());
-        }
-        if wanted.gone {
-            return Plan::nothing();
-        }
-        Plan::steps(missing_guests(facts, network).map(NetworkStep::Attach).collect())
+        wanted.first().map_or_else(Plan::nothing, |wanted| plan(wanted, facts))
     }
 
     async fn act(&self, step: &NetworkStep, wanted: &[Wanted<Network>], _cx: &Act) -> Result<(), StepError> {
@@ -198,20 +169,7 @@ impl Controller for NetworkController {
         seen: Result<&NetworkSeen, &Blind>,
         outcome: &Outcome<NetworkStep>,
     ) -> Report<Network> {
-        let before = wanted.object.status.clone().unwrap_or_default();
-        let common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
-        let status = match seen {
-            Ok(NetworkSeen { network, .. }) => NetworkStatus {
-                network_id: network.as_ref().map(|network| network.id.clone()),
-                attached: network.as_ref().map(|network| network.attached.clone()).unwrap_or_default(),
-                common,
-            },
-            Err(_) => NetworkStatus { common, ..before },
-        };
-        let ready = matches!(outcome, Outcome::Steady) && seen.is_ok();
-        let reason = status.common.reason.unwrap_or(Reason::InSync);
-        let message = status.common.message.clone().unwrap_or_default();
-        Report { status, conditions: vec![Condition::new("Ready", ready, reason, message)] }
+        status(wanted, seen, outcome)
     }
 
     async fn collect(&self, orphan: &Found) -> Result<(), StepError> {
@@ -247,6 +205,97 @@ impl Step for NetworkStep {
     }
 }
 
+fn differences(wanted: &Wanted<Network>, facts: &NetworkSeen) -> Seen {
+    let Some(network) = &facts.network else { return Seen::Absent };
+    match facts.ownership {
+        Ownership::Foreign => {
+            Seen::Foreign(format!("A network {} exists that Hearth did not make", network.name))
+        }
+        Ownership::OtherHome => Seen::Foreign(format!("Network {} belongs to another Hearth", network.name)),
+        Ownership::Predecessor if wanted.gone => Seen::Absent,
+        Ownership::Predecessor => Seen::Ours(vec![FieldDiff::new(
+            "metadata.uid",
+            Some("this network".into()),
+            Some("one made before".into()),
+        )]),
+        Ownership::Mine => {
+            let mut differences = shape_differences(&wanted.object, network);
+            for guest in missing_guests(facts, network) {
+                differences.push(FieldDiff::new("spec.guests", Some(guest), None));
+            }
+            for stranger in &facts.strangers {
+                differences.push(FieldDiff::new("spec.guests", None, Some(stranger.clone())));
+            }
+            Seen::Ours(differences)
+        }
+    }
+}
+
+fn plan(wanted: &Wanted<Network>, facts: &NetworkSeen) -> Plan<NetworkStep> {
+    let Some(network) = &facts.network else {
+        return if wanted.gone { Plan::nothing() } else { Plan::steps(vec![NetworkStep::Create]) };
+    };
+    let make_way = match facts.ownership {
+        Ownership::Mine => wanted.gone || !shape_differences(&wanted.object, network).is_empty(),
+        Ownership::Predecessor => !wanted.gone,
+        // The engine tells that it is not ours; nothing is done about it.
+        Ownership::Foreign | Ownership::OtherHome => {
+            return if wanted.gone { Plan::nothing() } else { Plan::steps(vec![NetworkStep::Create]) };
+        }
+    };
+    if make_way {
+        let detached = network.attached.iter().cloned().map(NetworkStep::Detach);
+        return Plan::steps(detached.chain([NetworkStep::Remove(network.id.clone())]).collect());
+    }
+    if wanted.gone {
+        return Plan::nothing();
+    }
+    let detached = facts.strangers.iter().cloned().map(NetworkStep::Detach);
+    let attached = missing_guests(facts, network).map(NetworkStep::Attach);
+    Plan::steps(detached.chain(attached).collect())
+}
+
+fn status(
+    wanted: &Wanted<Network>,
+    seen: Result<&NetworkSeen, &Blind>,
+    outcome: &Outcome<NetworkStep>,
+) -> Report<Network> {
+    let before = wanted.object.status.clone().unwrap_or_default();
+    let common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
+    let status = match seen {
+        Ok(NetworkSeen { network, ownership, .. }) => {
+            // Of one that is not this object's nothing is told: whoever reads the id would join it.
+            let mine = network.as_ref().filter(|_| *ownership == Ownership::Mine);
+            NetworkStatus {
+                network_id: mine.map(|network| network.id.clone()),
+                attached: mine.map(|network| network.attached.clone()).unwrap_or_default(),
+                common,
+            }
+        }
+        Err(_) => NetworkStatus { common, ..before },
+    };
+    let holds = seen.map(|_| matches!(outcome, Outcome::Steady));
+    let conditions = vec![ready(holds, &status.common)];
+    Report { status, conditions }
+}
+
+/// Only Hearth's own are ever guests; whoever else is attached is somebody's own affair.
+fn strangers(naming: &Naming, network: &Network, seen: &NetworkFacts) -> Vec<String> {
+    if network.metadata.namespace.as_deref() == Some(SYSTEM) {
+        // There they have their own places.
+        return Vec::new();
+    }
+    let is_guest = |key: &Key| {
+        let name = format!("{}/{}", key.namespace, key.name);
+        network.spec.guests.iter().any(|guest| guest.container == name)
+    };
+    let is_stranger = |name: &&String| {
+        let key = naming.key("Container", name);
+        key.is_some_and(|key| key.namespace == SYSTEM && !is_guest(&key))
+    };
+    seen.attached.iter().filter(is_stranger).cloned().collect()
+}
+
 /// What only making it anew can change.
 fn shape_differences(wanted: &Network, seen: &NetworkFacts) -> Vec<FieldDiff> {
     let mut differences = Vec::new();
@@ -278,3 +327,6 @@ fn networks_with_guest(container: &Object, store: &Store) -> Vec<Key> {
     };
     networks.iter().filter(|network| is_guest(network)).map(|network| network.key()).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,11 @@ use hearth_engine::controller::{
 use hearth_engine::{Key, Object, Store};
 use hearth_kinds::route::RouteMode;
 use hearth_kinds::{Route, RouteStatus, SYSTEM};
-use hearth_meta::{Condition, FieldDiff, Reason, Time};
+use hearth_meta::{FieldDiff, Reason, Time};
 
 use crate::fault::{blind, failed};
 use crate::naming::Naming;
+use crate::ready::ready;
 
 mod splash;
 
@@ -170,16 +171,19 @@ impl Controller for RouteController {
         outcome: &Outcome<RouteStep>,
     ) -> Report<Route> {
         let before = wanted.object.status.clone().unwrap_or_default();
-        let common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
         let applied = match seen {
             Ok(facts) => facts.base_problem.is_none() && self.diff(wanted, facts) == Seen::Ours(Vec::new()),
             Err(_) => before.applied,
         };
+        // One that is served is served, whatever becomes of the others it is written with.
+        let is_held = matches!(outcome, Outcome::Paused { .. });
+        let outcome =
+            if applied && seen.is_ok() && !wanted.gone && !is_held { &Outcome::Steady } else { outcome };
+        let common = outcome.common(wanted.gone, seen.map(|_| ()), Reason::InSync);
         let since = before.served_since.filter(|_| before.applied).or(Some(Time(wanted.now)));
-        let reason = common.reason.unwrap_or(Reason::InSync);
-        let message = common.message.clone().unwrap_or_default();
+        let conditions = vec![ready(seen.map(|_| applied && !wanted.gone), &common)];
         let status = RouteStatus { common, applied, served_since: since.filter(|_| applied) };
-        Report { status, conditions: vec![Condition::new("Ready", applied, reason, message)] }
+        Report { status, conditions }
     }
 }
 

@@ -19,9 +19,10 @@ use hearth_engine::controller::{
 };
 use hearth_kinds::volume::Owner;
 use hearth_kinds::{DataPolicy, Volume, VolumeStatus};
-use hearth_meta::{Condition, FieldDiff, Reason, Time};
+use hearth_meta::{FieldDiff, Reason, Time};
 
 use crate::fault::{blind, failed};
+use crate::ready::ready;
 
 /// Keeps folders of data.
 pub struct VolumeController {
@@ -164,10 +165,9 @@ impl Controller for VolumeController {
             status.host_path = Some(leaf.host_path.clone());
             status.made_at = status.made_at.or(Some(Time(wanted.now)));
         }
-        let ready = matches!(outcome, Outcome::Steady) && seen.is_ok();
-        let reason = status.common.reason.unwrap_or(Reason::InSync);
-        let message = status.common.message.clone().unwrap_or_default();
-        Report { status, conditions: vec![Condition::new("Ready", ready, reason, message)] }
+        let holds = seen.map(|_| matches!(outcome, Outcome::Steady));
+        let conditions = vec![ready(holds, &status.common)];
+        Report { status, conditions }
     }
 }
 

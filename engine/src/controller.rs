@@ -341,9 +341,11 @@ impl<S: Step> Outcome<S> {
         let (summary, reason, message) = match (self, seen) {
             (_, Err(blind)) => (Verdict::Degraded, Reason::CannotSee, blind.0.clone()),
             (Self::Paused { until }, _) => (Verdict::Paused, Reason::Paused, format!("Paused until {until}")),
-            (Self::Failed { step, error, .. }, _) => {
+            (Self::Failed { step, error, attempts, .. }, _) => {
                 let message = format!("{} failed: {}", step.doing(), error.message);
-                (verdict_for(error.reason, Verdict::Failed), error.reason, message)
+                let otherwise =
+                    if is_passing(error.reason, *attempts) { Verdict::Progressing } else { Verdict::Failed };
+                (verdict_for(error.reason, otherwise), error.reason, message)
             }
             (Self::Stuck(stuck), _) => {
                 (verdict_for(stuck.reason, Verdict::Failed), stuck.reason, stuck.message.clone())
@@ -366,6 +368,16 @@ impl<S: Step> Outcome<S> {
             ..CommonStatus::default()
         }
     }
+}
+
+/// So many failures in a row may pass by themselves before people are told that it failed.
+const PASSING_FAILURES: u32 = 3;
+
+/// Whether a failure may well pass with the next tries. A stall does not count: it was waited for already.
+fn is_passing(reason: Reason, attempts: u32) -> bool {
+    attempts <= PASSING_FAILURES
+        && reason.class() == hearth_meta::Class::Retrying
+        && reason != Reason::Stalled
 }
 
 /// A reason that only a person can settle is NeedsYou wherever it comes up, and work under way is Progressing.

@@ -2,6 +2,7 @@
 
 use hearth_meta::labels::{PAUSED_UNTIL, POKED_AT};
 use hearth_meta::{FieldDiff, Reason, Resource, Timestamp};
+use kube::Resource as _;
 
 use super::classify::Class;
 use super::turn::Look;
@@ -40,8 +41,18 @@ impl<C: Controller> Runner<C> {
         })
     }
 
+    /// Until when a person has paused one of its owners: to pause an app is to pause its parts.
+    fn owner_paused_until(&self, wanted: &Wanted<C::Kind>) -> Option<Timestamp> {
+        let owners = wanted.object.meta().owner_references.iter().flatten();
+        let pauses = owners.filter_map(|owner| {
+            let owner = self.store.by_uid(&owner.uid)?;
+            pause(owner.annotation(PAUSED_UNTIL)?, wanted.now)
+        });
+        pauses.max()
+    }
+
     fn hold_on(&self, wanted: &Wanted<C::Kind>, look: &Look, step: &C::Step) -> Option<Outcome<C::Step>> {
-        if let Some(until) = paused_until(wanted) {
+        if let Some(until) = paused_until(wanted).max(self.owner_paused_until(wanted)) {
             return Some(Outcome::Paused { until });
         }
         match (look.class, &look.seen) {
@@ -68,7 +79,7 @@ impl<C: Controller> Runner<C> {
     }
 }
 
-/// A pause is shown also while there is nothing to do.
+/// A pause of its own is shown also while there is nothing to do.
 pub(super) fn paused<K: Resource, S>(wanted: &[Wanted<K>]) -> Option<Outcome<S>> {
     let [wanted] = wanted else { return None };
     let until = paused_until(wanted).filter(|_| !wanted.gone)?;
@@ -77,8 +88,11 @@ pub(super) fn paused<K: Resource, S>(wanted: &[Wanted<K>]) -> Option<Outcome<S>>
 
 /// Until when a person has paused an object, if that is still to come.
 fn paused_until<K: Resource>(wanted: &Wanted<K>) -> Option<Timestamp> {
-    let until: Timestamp = annotation(wanted, PAUSED_UNTIL)?.parse().ok()?;
-    (until > wanted.now).then_some(until)
+    pause(annotation(wanted, PAUSED_UNTIL)?, wanted.now)
+}
+
+fn pause(until: &str, now: Timestamp) -> Option<Timestamp> {
+    until.parse().ok().filter(|until| *until > now)
 }
 
 /// What tells a newer wish: the spec's generation, and a person's poke.

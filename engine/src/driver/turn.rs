@@ -13,7 +13,7 @@ use hearth_meta::{FieldDiff, Reason};
 use super::classify::{Class, classify};
 use super::jobs::Standing;
 use super::{Runner, lock};
-use crate::controller::{Blind, Controller, Outcome, Plan, Seen, Step, StepError, Wait, Wanted};
+use crate::controller::{Blind, Controller, Outcome, Plan, Seen, Step, StepError, Stuck, Wait, Wanted};
 use crate::object::Key;
 use crate::panics::caught;
 
@@ -214,8 +214,11 @@ impl<C: Controller> Runner<C> {
                 (Some(stuck), _) => Outcome::Stuck(stuck),
                 (None, Some(wait)) => Outcome::Waiting(wait),
                 (None, None) => {
-                    lock(&self.retries).settled(key);
-                    super::hold::paused(wanted).unwrap_or(Outcome::Steady)
+                    let left = unplanned(looks);
+                    if left.is_none() {
+                        lock(&self.retries).settled(key);
+                    }
+                    super::hold::paused(wanted).or(left).unwrap_or(Outcome::Steady)
                 }
             });
         };
@@ -356,6 +359,21 @@ impl<C: Controller> Runner<C> {
         };
         self.queue.add_after(key.clone(), after.map_or(resync, |after| after.min(resync)));
     }
+}
+
+/// What is not as wanted is never called steady, also where the plan has nothing to do about it.
+fn unplanned<S>(looks: &[Look]) -> Option<Outcome<S>> {
+    let look = looks.iter().find(|look| look.class != Class::InSync)?;
+    Some(match &look.seen {
+        Seen::Foreign(what) => Outcome::Stuck(Stuck { reason: Reason::NotOurs, message: what.clone() }),
+        Seen::Ours(differences) if !differences.is_empty() => {
+            let differences: Vec<_> = differences.iter().map(ToString::to_string).collect();
+            let message = format!("It differs: {}", differences.join("; "));
+            Outcome::Waiting(Wait::new(Reason::DependencyNotReady, message))
+        }
+        Seen::Ours(_) => Outcome::Waiting(Wait::new(Reason::Removing, "It is still there")),
+        Seen::Absent => Outcome::Waiting(Wait::new(Reason::DependencyNotReady, "It is not there yet")),
+    })
 }
 
 /// Whether a step was just taken, or again and again in this turn, and is still wanted.

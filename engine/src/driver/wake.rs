@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use hearth_meta::Reason;
 use kube::Resource;
 use tokio_util::sync::CancellationToken;
 
-use super::Runner;
+use super::{Runner, lock};
 use crate::controller::{Blind, Controller, Triggers, Wake, Wanted};
 use crate::object::{Key, Object};
 use crate::panics::{caught, words};
@@ -51,18 +52,28 @@ impl<C: Controller> Runner<C> {
         if object.kind == self.kind.kind && is_wish(change) {
             self.wake_own(object);
         }
+        let is_news = !is_blind(object);
         if triggers.owned.contains(&object.kind.as_str()) {
             // Whoever owned it before must see that it no longer does.
             let before = change.old.iter().flat_map(|old| old.owners());
             for owner in object.owners().chain(before).filter_map(|uid| self.store.by_uid(uid)) {
-                self.add(owner.key());
+                self.wake(owner.key(), is_news);
+            }
+        }
+        if has_other_annotations(change) {
+            // A pause of an owner holds what it owns.
+            for owned in self.store.owned_by(object.uid()) {
+                self.wake(owned.key(), true);
             }
         }
         for (kind, referrers) in &triggers.referenced {
             if *kind == object.kind {
+                // Who referred to it as it was before must see that, too.
+                let forms = || [Some(object), change.old.as_ref()].into_iter().flatten();
+                let keys = || -> Vec<Key> { forms().flat_map(|form| referrers(form, &self.store)).collect() };
                 // One that panics would leave the controller deaf; what it missed is found by the next look.
-                match catch_unwind(AssertUnwindSafe(|| referrers(object, &self.store))) {
-                    Ok(keys) => keys.into_iter().for_each(|key| self.add(key)),
+                match catch_unwind(AssertUnwindSafe(keys)) {
+                    Ok(keys) => keys.into_iter().for_each(|key| self.wake(key, is_news)),
                     Err(panic) => {
                         let words = words(&*panic);
                         tracing::error!(controller = C::NAME, words, "a trigger panicked");
@@ -83,12 +94,18 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    fn add(&self, key: Key) {
+    /// Wakes a key. Where something new is known, looks that could not tell are tried afresh: the backend may have
+    /// come back a moment ago, and may need another moment.
+    fn wake(&self, key: Key, is_news: bool) {
         if key.kind != self.kind.kind {
             return;
         }
+        let key = if C::IS_SET { self.whole() } else { key };
+        if is_news {
+            lock(&self.retries).looked(&key);
+        }
         if C::IS_SET {
-            self.queue.add_after(self.whole(), GATHER);
+            self.queue.add_after(key, GATHER);
         } else {
             self.queue.add(key);
         }
@@ -132,10 +149,10 @@ impl<C: Controller> Runner<C> {
                 Some(Wake::All) => self.add_all(),
                 Some(Wake::Uid(uid)) => {
                     if let Some(object) = self.store.by_uid(&uid) {
-                        self.add(object.key());
+                        self.wake(object.key(), true);
                     }
                 }
-                Some(Wake::Key(key)) => self.add(key),
+                Some(Wake::Key(key)) => self.wake(key, true),
                 None => return,
             }
         }
@@ -164,6 +181,19 @@ impl<C: Controller> Runner<C> {
             Ok(Wanted { object: Arc::new(typed), gone, now })
         };
         objects.iter().map(typed).collect()
+    }
+}
+
+/// Whether the last word on an object is that it cannot be seen. That others cannot be seen either is no news to
+/// what cannot be seen; were it, they would keep each other awake.
+fn is_blind(object: &Object) -> bool {
+    object.status()["reason"] == Reason::CannotSee.as_str()
+}
+
+fn has_other_annotations(change: &Change) -> bool {
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => old.metadata.annotations != new.metadata.annotations,
+        _ => false,
     }
 }
 

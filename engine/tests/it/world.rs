@@ -306,11 +306,13 @@ fn progress(done: usize) -> Progress {
     }
 }
 
-/// Each secret is for the lamp of its name; one called `broken` shows a bug.
+/// Each secret is for the lamp of its name, and for the one its label names; one called `broken` shows a bug.
 fn lamps_of_secret(secret: &Object, store: &Store) -> Vec<Key> {
     assert_ne!(secret.name(), "broken", "a bug in trigger");
     let lamps = store.list(&Query::of("Lamp")).items;
-    lamps.iter().filter(|lamp| lamp.name() == secret.name()).map(|lamp| lamp.key()).collect()
+    let label = secret.metadata.labels.as_ref().and_then(|labels| labels.get("lamp"));
+    let is_for = |lamp: &str| lamp == secret.name() || label.is_some_and(|label| label == lamp);
+    lamps.iter().filter(|lamp| is_for(lamp.name())).map(|lamp| lamp.key()).collect()
 }
 
 /// All signs are one set.

@@ -1,8 +1,10 @@
 //! When somebody else changes what is ours.
 
-use serde_json::json;
+use hearth_meta::labels::PAUSED_UNTIL;
+use serde_json::{Value, json};
 
 use crate::running::Running;
+use crate::toys::{key, owner};
 
 #[tokio::test]
 async fn what_was_changed_from_outside_is_put_back_and_told() {
@@ -98,4 +100,42 @@ async fn what_goes_between_two_surveys_and_what_went_in_the_dark_is_found_within
     engine.world.lock().blind = false;
     engine.seconds(60).await;
     assert_eq!(engine.world.done(), ["Install a", "Paint a red"]);
+}
+
+#[tokio::test]
+async fn a_pause_of_its_owner_holds_it_until_that_ends() {
+    let engine = Running::new().await;
+    let card = engine.home.card("boss").await;
+    let lamp = json!({"kind": "Lamp", "spec": {"color": "red"},
+        "metadata": {"name": "a", "namespace": "den", "ownerReferences": [owner(&card)]}});
+    engine.home.create(lamp).await.unwrap();
+    engine.settle().await;
+    let pause = |until: Value| json!({"metadata": {"annotations": {PAUSED_UNTIL: until}}});
+    engine.home.patch(key("Card", "boss"), pause("2026-11-29T13:00:00Z".into())).await.unwrap();
+    engine.settle().await;
+    assert_eq!(engine.verdict("a"), "Ready InSync", "there is nothing to hold");
+    engine.world.done();
+    engine.world.paint("a", "green");
+    engine.seconds(300).await;
+    assert_eq!(engine.verdict("a"), "Paused Paused");
+    assert!(engine.world.done().is_empty());
+    engine.home.patch(key("Card", "boss"), pause(Value::Null)).await.unwrap();
+    engine.settle().await;
+    assert_eq!(engine.world.done(), ["Paint a red"], "at once");
+    engine.home.patch(key("Card", "boss"), pause("2026-11-29T12:10:00Z".into())).await.unwrap();
+    engine.world.paint("a", "blue");
+    engine.seconds(120).await;
+    assert!(engine.world.done().is_empty());
+    engine.seconds(300).await;
+    assert_eq!(engine.world.done(), ["Paint a red"], "once its time is over");
+}
+
+#[tokio::test]
+async fn what_is_not_as_wanted_is_never_called_ready() {
+    let engine = Running::new().await;
+    engine.world.screw_in("a", "of another", "another lineage");
+    engine.home.lamp("a", json!({"color": "grey"})).await;
+    engine.settle().await;
+    assert!(engine.world.done().is_empty(), "the plan has nothing to do about it");
+    assert_eq!(engine.verdict("a"), "NeedsYou NotOurs");
 }

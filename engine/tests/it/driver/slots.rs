@@ -46,7 +46,7 @@ async fn a_slot_is_held_until_it_settles_and_freed_when_it_is_deleted_or_fails()
     engine.home.delete(key("Lamp", "a")).await.unwrap();
     engine.world.lock().failing.push("Install b".into());
     engine.settle().await;
-    assert_eq!(engine.verdict("b"), "Failed StepFailed");
+    assert_eq!(engine.verdict("b"), "Progressing StepFailed");
     assert_eq!(engine.verdict("c"), "Ready InSync", "b has failed, so its slot is free until it tries again");
     engine.world.lock().failing.clear();
     engine.seconds(5).await;

