@@ -193,7 +193,10 @@ fn with_choices_kept(wanted: &Object, old: &Object) -> serde_json::Value {
 async fn own_change(watch: Option<&mut hearth_engine::store::Watch>) {
     let Some(watch) = watch else { return };
     while let Some(change) = watch.next_change().await {
-        if change.key.namespace == SYSTEM && change.new.is_none() || change.key.kind == "Image" {
+        // A status says nothing about what is declared, except an image's, which has its pin.
+        let spec = |object: Option<&std::sync::Arc<Object>>| object.map(|object| object.spec().clone());
+        let is_other = spec(change.old.as_ref()) != spec(change.new.as_ref());
+        if change.key.namespace == SYSTEM && is_other || change.key.kind == "Image" {
             return;
         }
     }
