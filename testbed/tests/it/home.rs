@@ -107,7 +107,7 @@ fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
         docker: String::new(),
         edge_http_port: free_port(),
         edge_https_port: free_port(),
-        caddy_image: None,
+        caddy_image: Some("hearth/caddy:local".to_owned()),
         network_pool: hearth_kinds::network::Pool::parse(pool).unwrap(),
         name_prefix: prefix.to_owned(),
         pretend: false,

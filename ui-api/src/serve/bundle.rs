@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use hearth_engine::{Key, Object, Query, Store, WriteError, WriteOptions};
 use hearth_kinds::container::{ImagePin, Mount, NetworkLink, PublishedPort, Tmpfs};
+use hearth_kinds::image::Pull;
 use hearth_kinds::{
     Container, ContainerSpec, DataPolicy, Image, ImageSpec, Network, NetworkSpec, SYSTEM, Volume, VolumeSpec,
 };
@@ -38,6 +39,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// What is declared.
 pub struct Bundle {
     image: String,
+    pull: Pull,
     http_port: u16,
     https_port: u16,
 }
@@ -47,6 +49,8 @@ impl Bundle {
     pub fn new(config: &Config) -> Self {
         Self {
             image: config.caddy_image.clone().unwrap_or_else(|| LOCAL_IMAGE.to_owned()),
+            // A name nobody owns in a public registry must never be pulled as the proxy of a home.
+            pull: if config.caddy_image.is_some() || config.pretend { Pull::IfAbsent } else { Pull::Never },
             http_port: config.edge_http_port,
             https_port: config.edge_https_port,
         }
@@ -89,10 +93,7 @@ impl Bundle {
 
     fn image(&self) -> Object {
         let name = hearth_controllers::image::image_name(SYSTEM, CADDY, CADDY, &self.image);
-        Object::from_typed(&Image::new(
-            &name,
-            ImageSpec { reference: self.image.clone(), ..ImageSpec::default() },
-        ))
+        Object::from_typed(&Image::new(&name, ImageSpec { reference: self.image.clone(), pull: self.pull }))
     }
 
     fn container(&self, image: String, digest: String) -> Object {
