@@ -1,13 +1,13 @@
 //! The Kubernetes protocol over any store. It names no kind: what it serves is what the store keeps.
 //!
-//! A request's way: [`router`] finds the place; [`target`] reads the path into a kind, a namespace, a name and a
-//! subresource; [`parameters`] and [`accept`] read what is asked of it; then
+//! A request's way: `router` finds the place; `target` reads the path into a kind, a namespace, a name and a
+//! subresource; `parameters` and `accept` read what is asked of it; then
 //!
-//! - [`read`] gets and lists, [`watch`] streams changes, both through a [`projection`] (object, table, metadata);
-//! - [`write`] creates, updates and deletes, [`patch`] changes in part, [`subresource`] writes status,
-//!   and [`ownership`] keeps who set which field;
-//! - [`events`] shows the store's events as objects, [`reviews`] says what one may do;
-//! - [`discovery`] and [`openapi`] tell clients what there is.
+//! - `read` gets and lists, `watch` streams changes, both through a `projection` (object, table, metadata);
+//! - `write` creates, updates and deletes, `patch` changes in part, `subresource` writes status,
+//!   and `ownership` keeps who set which field;
+//! - `events` shows the store's events as objects, `reviews` says what one may do;
+//! - `discovery` and `openapi` tell clients what there is.
 //!
 //! The store admits every write (defaults, schema, rules, claims). Here is only what the protocol itself asks:
 //! that path and body agree, that preconditions hold, that metadata is well formed. Every refusal is a

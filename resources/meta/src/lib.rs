@@ -4,7 +4,7 @@
 //!
 //! - [`resource`]: what makes a type an object ([`Resource`]) and what the rest of the
 //!   system must be told of a kind without naming it ([`KindInfo`]).
-//! - [`reference`]: how one object names another ([`ObjectRef`]).
+//! - [`mod@reference`]: how one object names another ([`ObjectRef`]).
 //! - [`verdict`], [`reason`], [`condition`], [`difference`], [`progress`], [`status`]: the words in
 //!   which a status speaks. They are made once, on the server, and printed alike everywhere.
 //! - [`problem`], [`schema`], [`name`], [`quantity`]: how bad input is told to the person who wrote it.

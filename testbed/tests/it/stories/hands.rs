@@ -125,15 +125,15 @@ async fn networks_cut(home: &Home) {
 
 #[test]
 fn pretend_a_container_that_was_replaced_by_a_look_alike_is_told_from_it_and_replaced() {
-    on_pretend(look_alikes);
+    on_pretend(impostors);
 }
 
 #[test]
 fn real_a_container_that_was_replaced_by_a_look_alike_is_told_from_it_and_replaced() {
-    on_real(look_alikes);
+    on_real(impostors);
 }
 
-async fn look_alikes(home: &Home) {
+async fn impostors(home: &Home) {
     home.install(&app("trio", &trio(home).await)).await;
     let other_image = home.world.image("web:2").await;
     let before = home.container("trio-web").await.unwrap();
