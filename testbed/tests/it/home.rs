@@ -16,10 +16,11 @@ use futures::FutureExt;
 use hearth::config::Config;
 use hearth::serve::Running;
 use hearth::serve::wiring::Hands;
-use hearth_engine::{Clock, Engine, Store};
+use hearth_engine::{Engine, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+mod clock;
 mod world;
 mod pretend;
 mod real;
@@ -28,6 +29,7 @@ mod look;
 mod wait;
 mod declare;
 
+use clock::JumpingClock;
 pub(crate) use declare::{app, page, trio};
 pub(crate) use world::{Alteration, Page, World};
 
@@ -41,7 +43,7 @@ pub(crate) struct Home {
     pub(crate) hands: Hands,
     pub(crate) config: Config,
     folder: TempDir,
-    clock: Arc<dyn Clock>,
+    clock: JumpingClock,
     running: tokio::sync::Mutex<Option<(Runtime, Running)>>,
     /// The store and the engine of what runs now, at hand without waiting.
     parts: Mutex<Option<(Store, Engine)>>,
@@ -52,7 +54,8 @@ pub(crate) fn on_pretend(story: impl AsyncFnOnce(&Home)) {
     block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let config = config(&folder, "home", "10.89.0.0/16");
-        let (world, clock) = pretend::Pretend::new(&config);
+        let clock = JumpingClock::start();
+        let world = pretend::Pretend::new(&config, &clock);
         tell(Home::over(Arc::new(world), config, folder, clock), story).await;
     });
 }
@@ -68,7 +71,8 @@ pub(crate) fn on_real(story: impl AsyncFnOnce(&Home)) {
             caddy_image: Some(offered.caddy_image.clone()),
             ..config(&folder, &place.prefix, &place.pool)
         };
-        let (world, clock) = real::Real::new(offered, &place, &config).await;
+        let clock = JumpingClock::start();
+        let world = real::Real::new(offered, &place, &config).await;
         tell(Home::over(Arc::new(world), config, folder, clock), story).await;
         drop(place);
     });
@@ -121,7 +125,7 @@ fn free_port() -> u16 {
 }
 
 impl Home {
-    fn over(world: Arc<dyn World>, config: Config, folder: TempDir, clock: Arc<dyn Clock>) -> Self {
+    fn over(world: Arc<dyn World>, config: Config, folder: TempDir, clock: JumpingClock) -> Self {
         let (running, parts) = Default::default();
         let hands = world.hands();
         Self { world, hands, config, folder, clock, running, parts }
@@ -132,7 +136,8 @@ impl Home {
         let runtime = runtime();
         let began = Instant::now();
         let served = loop {
-            let (config, clock, hands) = (self.config.clone(), self.clock.clone(), self.world.hands());
+            let (config, clock, hands) =
+                (self.config.clone(), Arc::new(self.clock.clone()), self.world.hands());
             let start =
                 runtime.spawn(async move { Box::pin(Running::start_with(&config, clock, hands)).await });
             match start.await.unwrap() {

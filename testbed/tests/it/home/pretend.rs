@@ -10,23 +10,22 @@ use hearth::serve::wiring::Hands;
 use hearth_capabilities::containers::{BoundFolder, ImageDefaults};
 use hearth_capabilities::proxy::{Answer, SeenRoute};
 use hearth_capabilities::volumes::Leaf;
-use hearth_engine::{Clock, SystemClock};
 use hearth_pretend::{Machine, Op};
 
+use super::clock::JumpingClock;
 use super::world::{Alteration, Page, World};
 
 /// A pretend machine whose proxy runs in a container, as it does in a real home.
 pub(crate) struct Pretend {
-    pub(crate) machine: Machine,
+    machine: Machine,
     marked: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Pretend {
-    pub(super) fn new(config: &Config) -> (Self, Arc<dyn Clock>) {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-        let machine = Machine::new(clock.clone());
+    pub(super) fn new(config: &Config, clock: &JumpingClock) -> Self {
+        let machine = Machine::new(Arc::new(clock.clone()));
         machine.proxy_runs_in(&format!("{}-system_caddy", config.name_prefix));
-        (Self { machine, marked: Mutex::default() }, clock)
+        Self { machine, marked: Mutex::default() }
     }
 
     fn count(&self, write: &str) -> usize {

@@ -71,14 +71,12 @@ pub(crate) struct Real {
     registry: Registry,
     marked: Mutex<String>,
     config: Config,
-    clock: Arc<dyn Clock>,
     /// Where a registry listens that never answers.
     silent: tokio::sync::OnceCell<u16>,
 }
 
 impl Real {
-    pub(super) async fn new(offered: Machine, place: &Place, config: &Config) -> (Self, Arc<dyn Clock>) {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    pub(super) async fn new(offered: Machine, place: &Place, config: &Config) -> Self {
         let docker = bollard::Docker::connect_with_unix(&offered.docker, 120, bollard::API_DEFAULT_VERSION)
             .unwrap()
             .negotiate_version()
@@ -97,12 +95,11 @@ impl Real {
             admin: client().unix_socket(socket).build().unwrap(),
             marked: Mutex::default(),
             config: config.clone(),
-            clock: clock.clone(),
             silent: tokio::sync::OnceCell::new(),
         };
         // What a story that was killed has left in this place.
         world.remove_all(&place.places).await;
-        (world, clock)
+        world
     }
 
     /// Asks Caddy's admin API as Hearth does.
@@ -177,7 +174,8 @@ fn now() -> String {
 #[async_trait]
 impl World for Real {
     fn hands(&self) -> Hands {
-        wiring::machine(&self.config, &self.clock).unwrap()
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        wiring::machine(&self.config, &clock).unwrap()
     }
 
     async fn image(&self, name: &str) -> String {

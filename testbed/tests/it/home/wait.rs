@@ -79,4 +79,12 @@ impl Home {
         self.engine().wake_all();
         self.until("every turn is over", async || self.engine().is_idle().then_some(())).await;
     }
+
+    /// Lets so much time pass in a moment: looks that are due by then are taken.
+    pub(crate) async fn pass(&self, minutes: u64) {
+        for _ in 0..minutes {
+            self.clock.jump(Duration::from_secs(60));
+            self.settle().await;
+        }
+    }
 }

@@ -51,5 +51,5 @@ async fn forty(home: &Home) {
     // Each route was made with a page of Hearth's, and changed to lead to its app.
     let changes = 2 * APPS;
     let reloads = home.world.reloads().await - reloads;
-    assert!(reloads * 3 <= changes * 2, "{reloads} reloads for {changes} changes");
+    assert!(reloads * 3 <= changes * 0, "{reloads} reloads for {changes} changes");
 }

@@ -41,6 +41,9 @@ async fn hung(home: &Home) {
     let images = home.store().list(&hearth_engine::Query::of("Image")).items;
     assert!(!images.iter().any(|image| image.spec()["reference"].to_string().contains("hung1")));
     assert_ne!(home.verdict("App", "hung2"), "Ready");
+
+    home.ask(&["delete", "app/hung2", "--yes", "--timeout", "60s"]).await;
+    assert!(home.find("App", "hung2").is_none(), "one that hangs can be deleted");
 }
 
 fn one(name: &str, image: &str) -> Value {

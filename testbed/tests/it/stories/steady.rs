@@ -1,5 +1,7 @@
 //! A home where nothing is to do does nothing.
 
+use hearth_engine::Query;
+
 use crate::home::{Home, app, on_pretend, on_real, page, trio};
 
 #[test]
@@ -28,8 +30,21 @@ async fn steady(home: &Home) {
         home.look_again().await;
         home.settle().await;
     }
+    let turns = turns(home);
+    // Everything is looked at once in ten minutes at the latest, and cheaply every minute.
+    home.pass(33).await;
+    assert!(self::turns(home) >= turns + 3 * home.store().list(&Query::of("Container")).items.len() as u64);
     assert_eq!(home.world.changes().await, Vec::<String>::new(), "changes to the machine");
     assert_eq!(home.store().resource_version(), version, "writes to the store");
     assert_eq!(home.world.reloads().await, reloads, "reloads of the proxy");
     assert_eq!(events().await, before, "events");
+}
+
+fn turns(home: &Home) -> u64 {
+    home.engine()
+        .diagnostics()
+        .iter()
+        .filter(|each| each.controller == "container")
+        .map(|each| each.turns)
+        .sum()
 }
