@@ -33,6 +33,7 @@ pub(crate) mod classify;
 mod fights;
 mod hold;
 mod jobs;
+mod pace;
 mod report;
 mod slots;
 mod steps;
@@ -44,6 +45,7 @@ use backoff::Retries;
 use fights::Fights;
 use jobs::Jobs;
 use jobs::Pool;
+use pace::Pace;
 use slots::Slots;
 
 pub use classify::{Class, classify};
@@ -60,6 +62,8 @@ pub(crate) struct Runner<C: Controller> {
     pool: Pool,
     retries: Mutex<Retries<C::Step>>,
     fights: Mutex<Fights>,
+    /// When a set was written lately.
+    pace: Mutex<Pace>,
     slots: Option<Mutex<Slots>>,
     /// What each key was last turned for: a newer wish starts afresh.
     wishes: Mutex<HashMap<Key, Vec<Wish>>>,
@@ -114,6 +118,7 @@ impl<C: Controller> Runner<C> {
             queue,
             retries: Mutex::new(Retries::seeded(seed)),
             fights: Mutex::default(),
+            pace: Mutex::default(),
             slots: slots.map(|count| Mutex::new(Slots::new(count))),
             wishes: Mutex::default(),
             followed: Followed::default(),

@@ -30,6 +30,9 @@ impl<C: Controller> Runner<C> {
             let message = format!("it did not end within {} s", limit.as_secs());
             Err(StepError::new(Reason::Stalled, message))
         })?;
+        if C::IS_SET {
+            lock(&self.pace).wrote(self.clock.elapsed());
+        }
         self.tell_done(wanted, Some(looks), step).await;
         Ok(())
     }

@@ -21,9 +21,6 @@ use crate::store::{Change, Query};
 /// hold before it counts as one.
 const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(1);
 
-/// How long changes of a set are gathered before it is written (DESIGN section 4).
-pub(super) const GATHER: Duration = Duration::from_millis(300);
-
 impl<C: Controller> Runner<C> {
     /// Watches the store: own objects, owned ones, referenced ones.
     pub(super) async fn wake_on_changes(self: Arc<Self>, stop: CancellationToken) {
@@ -88,7 +85,7 @@ impl<C: Controller> Runner<C> {
     /// Somebody changed what is wanted: a set gathers for a moment, anything else goes ahead at once.
     fn wake_own(&self, object: &Object) {
         if C::IS_SET {
-            self.queue.add_after(self.whole(), GATHER);
+            self.gather();
         } else {
             self.queue.add_urgent(object.key());
         }
@@ -105,10 +102,16 @@ impl<C: Controller> Runner<C> {
             lock(&self.retries).looked(&key);
         }
         if C::IS_SET {
-            self.queue.add_after(key, GATHER);
+            self.gather();
         } else {
             self.queue.add(key);
         }
+    }
+
+    /// A set is written once for many changes.
+    fn gather(&self) {
+        let gathered = lock(&self.pace).gather(self.clock.elapsed());
+        self.queue.add_after(self.whole(), gathered);
     }
 
     /// Listens to the backend, and subscribes again whenever that ends.
