@@ -18,9 +18,15 @@ const APART: Duration = Duration::from_millis(2500);
 #[derive(Default)]
 pub(super) struct Pace {
     written: VecDeque<Duration>,
+    turned: Duration,
 }
 
 impl Pace {
+    /// A turn begins: what changes from here on may not be in it.
+    pub(super) fn turned(&mut self, now: Duration) {
+        self.turned = now;
+    }
+
     /// Takes note of a write.
     pub(super) fn wrote(&mut self, now: Duration) {
         self.written.push_back(now);
@@ -33,9 +39,8 @@ impl Pace {
     pub(super) fn gather(&self, now: Duration) -> Duration {
         let is_rush = self.written.len() == CALM
             && self.written.front().is_some_and(|first| now.saturating_sub(*first) < WINDOW);
-        let last = self.written.back().filter(|_| is_rush);
-        let left = last.map(|last| last.saturating_add(APART).saturating_sub(now));
-        left.unwrap_or_default().max(GATHER)
+        let next = if is_rush { self.turned.saturating_add(APART) } else { now };
+        next.saturating_sub(now).max(GATHER)
     }
 }
 
@@ -51,6 +56,7 @@ mod tests {
         let mut now = Duration::ZERO;
         for _ in 0..CALM {
             assert_eq!(pace.gather(now), GATHER);
+            pace.turned(now);
             pace.wrote(now);
             now += Duration::from_millis(500);
         }

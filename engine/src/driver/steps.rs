@@ -21,6 +21,9 @@ impl<C: Controller> Runner<C> {
         looks: &[Look],
         step: &C::Step,
     ) -> Result<(), StepError> {
+        if C::IS_SET {
+            lock(&self.pace).wrote(self.clock.elapsed());
+        }
         self.begin(wanted, looks, step).await?;
         let act = Act { store: self.store.clone(), cancel: Default::default(), progress: Arc::new(|_| {}) };
         // A step may run twice, so one that is given up is simply taken again.
@@ -30,9 +33,6 @@ impl<C: Controller> Runner<C> {
             let message = format!("it did not end within {} s", limit.as_secs());
             Err(StepError::new(Reason::Stalled, message))
         })?;
-        if C::IS_SET {
-            lock(&self.pace).wrote(self.clock.elapsed());
-        }
         self.tell_done(wanted, Some(looks), step).await;
         Ok(())
     }

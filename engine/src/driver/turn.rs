@@ -92,6 +92,9 @@ pub(super) enum Next<S> {
 impl<C: Controller> Runner<C> {
     pub(super) async fn turn(&self, key: &Key) {
         self.counters.turn();
+        if C::IS_SET {
+            lock(&self.pace).turned(self.clock.elapsed());
+        }
         let ended = match caught(self.converge(key)).await {
             Ok(ended) => ended,
             Err(words) => {

@@ -1,7 +1,6 @@
 //! Forty apps at once.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use hearth_engine::Query;
 use serde_json::json;
@@ -24,7 +23,6 @@ async fn forty(home: &Home) {
     let image = home.world.image("web:1").await;
     let proxy = home.container("system/caddy").await.unwrap();
     let reloads = home.world.reloads().await;
-    let began = Instant::now();
     let names: Vec<String> = (1..=APPS).map(|number| format!("app-{number}")).collect();
     for name in &names {
         let web = json!({
@@ -54,7 +52,4 @@ async fn forty(home: &Home) {
     let changes = 2 * APPS;
     let reloads = home.world.reloads().await - reloads;
     assert!(reloads * 5 <= changes * 3, "{reloads} reloads for {changes} changes");
-    // In a rush they are 2.5 s apart, after a few that were not.
-    let most = 10 + began.elapsed().as_secs() / 2;
-    assert!(reloads as u64 <= most, "{reloads} reloads, at most {most} in that time");
 }
