@@ -14,3 +14,4 @@ mod many;
 mod pulls;
 mod steady;
 mod restart;
+mod imported;
