@@ -39,7 +39,6 @@ async fn imported(home: &Home) {
     for name in packages.keys() {
         home.until_ready(name).await;
     }
-    eprintln!("{} imported packages are Ready: {:?}", packages.len(), packages.keys());
 }
 
 /// Packages that ask nothing of a person and whose checks are quick, by the name of their app.
@@ -59,7 +58,7 @@ fn packages() -> BTreeMap<String, Outcome> {
 
 fn published() -> Vec<(String, String)> {
     let Some(corpus) = std::env::var_os("HEARTH_CORPUS").map(PathBuf::from) else {
-        eprintln!("HEARTH_CORPUS names no folder; one file of our own stands for the published ones");
+        say_that_there_are_none();
         return vec![("notes".to_owned(), OWN.to_owned())];
     };
     let folders = |path: PathBuf| {
@@ -72,6 +71,11 @@ fn published() -> Vec<(String, String)> {
         Some((app.file_name()?.to_string_lossy().into_owned(), text))
     });
     named.collect()
+}
+
+#[expect(clippy::print_stderr, reason = "a run on fewer files than it could have must say so")]
+fn say_that_there_are_none() {
+    eprintln!("HEARTH_CORPUS names no folder; one file of our own stands for the published ones");
 }
 
 /// Whether nobody has to wait for a health check longer than a story should take.
