@@ -9,6 +9,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -119,9 +120,13 @@ fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
     }
 }
 
-/// A port that nobody has just now.
+/// A port that nobody has, and that nobody is given: below those the system deals out, and apart for each process,
+/// since it is taken only once the proxy's container starts.
 fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let base = 20_000 + u16::try_from(std::process::id() % 1_500).unwrap() * 8;
+    let mut ports = std::iter::repeat_with(|| base + NEXT.fetch_add(1, Ordering::Relaxed) % 8);
+    ports.find(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok()).unwrap()
 }
 
 impl Home {

@@ -43,8 +43,9 @@ async fn a_slot_is_held_until_it_settles_and_freed_when_it_is_deleted_or_fails()
     lamp(&engine, "c").await;
     engine.seconds(100).await;
     assert_eq!(engine.verdict("b"), "Waiting WaitingForInstallSlot");
-    engine.home.delete(key("Lamp", "a")).await.unwrap();
+    // Before the slot is free: b takes it at once.
     engine.world.lock().failing.push("Install b".into());
+    engine.home.delete(key("Lamp", "a")).await.unwrap();
     engine.settle().await;
     assert_eq!(engine.verdict("b"), "Progressing StepFailed");
     assert_eq!(engine.verdict("c"), "Ready InSync", "b has failed, so its slot is free until it tries again");
