@@ -37,7 +37,7 @@ pub enum OpenError {
     )]
     Missing(String),
     /// SQLite finds the file damaged.
-    #[error("the store is damaged: {0}; restore it from a copy, or rebuild it with `hearth recover`")]
+    #[error("the store is damaged: {0}; put a copy of it, and of its key, in its place")]
     Damaged(String),
     /// SQLite failed.
     #[error("the store cannot be read: {0}")]

@@ -1,6 +1,6 @@
 //! `Container`: one service, fully resolved. Made by an App or by Hearth itself; people rarely write it.
 
-use hearth_meta::{CommonStatus, FieldDiff, HasCommon, Problem, Time};
+use hearth_meta::{CommonStatus, HasCommon, Problem, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -385,13 +385,6 @@ impl HasCommon for ContainerStatus {
     }
     fn common_mut(&mut self) -> &mut CommonStatus {
         &mut self.common
-    }
-}
-
-impl ContainerStatus {
-    /// Whether a difference stands in the status.
-    pub fn differences(&self) -> &[FieldDiff] {
-        &self.common.differences
     }
 }
 

@@ -96,7 +96,7 @@ catalogue! {
     /// The store is an older copy, or of another home: nothing is changed until a person says go.
     ObserveOnly: NeedsInput, "Look at what differs with `hearth recover status`, then say go with `hearth recover accept`";
     /// A thing of that name exists and is not ours.
-    NotOurs: NeedsInput, "Rename one of the two, or remove the foreign one";
+    NotOurs: NeedsInput, "Rename one of the two, or move the other away; keep whatever holds data";
     /// The data's marker is missing: the disk or the data is gone.
     MarkerMissing: NeedsInput, "Bring the disk or the data back, or delete the volume";
     /// A path leads outside its place, through a link or otherwise.
