@@ -35,6 +35,7 @@ mod logs;
 mod history;
 mod power;
 mod pause;
+mod reconcile;
 mod recover;
 mod explain;
 mod validate;
@@ -114,6 +115,7 @@ enum Remote {
     Stop(power::Power),
     Pause(pause::Pause),
     Resume(pause::Resume),
+    Reconcile(reconcile::Reconcile),
     Recover(recover::Recover),
 }
 
@@ -215,6 +217,7 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::Stop(args) => power::run(args, "Stopped", client, out).await,
         Remote::Pause(args) => pause::pause(args, client, out).await,
         Remote::Resume(args) => pause::resume(args, client, out).await,
+        Remote::Reconcile(args) => reconcile::run(args, client, out).await,
         Remote::Recover(args) => recover::run(args, client, out).await,
     }
 }

@@ -5,7 +5,7 @@
 //! - `credential`: the admin's token and the kubeconfig file.
 //! - `sign_in`: who asks.
 //! - `listen`: accepting connections, and stopping.
-//! - `logs`, `history`, `preview`, `live`, `recover`: what is not a resource.
+//! - `logs`, `history`, `preview`, `live`, `look`, `recover`: what is not a resource.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,7 @@ mod history;
 mod preview;
 mod recover;
 mod live;
+mod look;
 
 use authority::Authority;
 use credential::Credential;

@@ -11,7 +11,7 @@ use hearth_engine::{Engine, Store};
 use hearth_wire::Wire;
 
 use super::credential::Credential;
-use super::{history, live, logs, preview, recover, sign_in, unread};
+use super::{history, live, logs, look, preview, recover, sign_in, unread};
 
 /// What the places need. Clones are the same.
 #[derive(Clone)]
@@ -42,8 +42,8 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         .route("/hearth/v1/history/{plural}/{namespace}/{name}", get(history::of_namespace))
         // A question about an object that may never be stored.
         .route("/hearth/v1/diff", post(preview::answer))
-        // How the controllers stand this very moment.
-        .route("/hearth/v1/controllers", get(live::controllers))
+        // How the controllers stand this very moment, and a look at everything.
+        .route("/hearth/v1/controllers", get(live::controllers).post(look::at_everything))
         // Whether the store may be trusted is a question about all objects at once.
         .route("/hearth/v1/recover", get(recover::status).post(recover::accept))
         .with_state(places)

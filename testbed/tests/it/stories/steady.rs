@@ -30,6 +30,9 @@ async fn steady(home: &Home) {
         home.look_again().await;
         home.settle().await;
     }
+    let looked = home.hearth(&["reconcile", "--all"]).await;
+    assert!(looked.err.starts_with("everything was looked at: "), "{looked:?}");
+    assert!(looked.err.contains(" looks and 0 steps in "), "{looked:?}");
     let turns = turns(home);
     // Everything is looked at once in ten minutes at the latest, and cheaply every minute.
     home.pass(33).await;

@@ -40,6 +40,20 @@ async fn pause_and_resume_write_the_annotation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reconcile_writes_when_it_was_asked_for() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let key = Key::new("App", "household", "photos");
+    let said = home.run(&["reconcile", "app/photos", "--show"]).await;
+    assert_eq!(said.exit, Exit::Done, "{said:?}");
+    let poked = home.store.get(&key).unwrap().annotation("hearth.dev/poked-at").unwrap().to_owned();
+    assert!(said.out.contains(&format!("hearth.dev/poked-at: \"{poked}\"")), "{}", said.out);
+    assert_eq!(home.run(&["reconcile", "app/nothing"]).await.exit, Exit::NotFound);
+    assert_eq!(home.run(&["reconcile"]).await.exit, Exit::Usage);
+    assert_eq!(home.run(&["reconcile", "app/photos", "--all"]).await.exit, Exit::Usage);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn history_tells_who_changed_what_newest_first() {
     let home = Home::start().await;
     let file = home.file(
