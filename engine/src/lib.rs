@@ -7,6 +7,7 @@
 //! - [`controller`]: what a controller is, and the words it speaks.
 //! - [`queue`]: the keys that are due.
 //! - [`driver`]: one turn of one key, and everything the engine does around it, the same for all.
+//! - [`breaker`]: how much may go at once without anybody having asked.
 //! - `owners`: what an owner leaves behind is deleted.
 //! - [`engine`], [`diagnostics`]: all controllers of a process, and how they stand.
 //!
@@ -21,6 +22,7 @@ pub mod store;
 pub mod controller;
 pub mod queue;
 pub mod driver;
+pub mod breaker;
 mod owners;
 mod followed;
 pub mod engine;

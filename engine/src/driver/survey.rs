@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::turn::LOOK_LIMIT;
 use super::{Runner, lock};
+use crate::breaker;
 use crate::controller::{Blind, Controller, Found, StepError};
 use crate::object::Key;
 use crate::panics::caught;
@@ -20,13 +21,6 @@ use crate::store::{EventKind, EventNote};
 
 /// DESIGN section 4.
 const EVERY: Duration = Duration::from_secs(60);
-
-/// Fewer orphans than this never trip the breaker.
-const BREAKER_LEAST: usize = 3;
-/// More orphans than this always do.
-const BREAKER_MOST: usize = 10;
-/// So do more than this share of everything found, in percent.
-const BREAKER_PERCENT: usize = 30;
 
 /// What the last survey found.
 #[derive(Default)]
@@ -205,7 +199,8 @@ impl<C: Controller> Runner<C> {
         memory.orphans = alone.iter().map(|found| (found.uid.clone(), found.name.clone())).collect();
         memory.has_found |= !marks.is_empty();
         memory.marks = marks;
-        memory.breaker = tripped(twice.len(), ours.len());
+        memory.breaker = breaker::trips(twice.len(), ours.len())
+            .then(|| format!("{} of {} have no object in the store", twice.len(), ours.len()));
         if self.store.observe_only().is_some() {
             // An older store does not know of what was made since: none of it is an orphan.
             return Vec::new();
@@ -221,23 +216,4 @@ impl<C: Controller> Runner<C> {
 /// What an orphan is known by.
 fn name_of(found: &Found) -> (String, String) {
     (found.uid.clone(), found.name.clone())
-}
-
-fn tripped(orphans: usize, found: usize) -> Option<String> {
-    let too_many =
-        orphans >= BREAKER_LEAST && (orphans > BREAKER_MOST || orphans * 100 > found * BREAKER_PERCENT);
-    too_many.then(|| format!("{orphans} of {found} have no object in the store"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::tripped;
-
-    #[test]
-    fn the_breaker_trips_on_many_or_on_a_large_share() {
-        assert!(tripped(2, 2).is_none());
-        assert!(tripped(3, 100).is_none());
-        assert!(tripped(3, 9).is_some());
-        assert!(tripped(11, 1000).is_some());
-    }
 }
