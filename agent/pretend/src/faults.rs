@@ -148,6 +148,8 @@ pub(crate) struct Faults {
     hung: BTreeSet<Op>,
     out_of_reach: BTreeSet<Backend>,
     pub(crate) latency: Latency,
+    /// How many calls never got an answer.
+    pub(crate) stopped: usize,
     pub(crate) drops_events: bool,
     pub(crate) says_nothing_is_there: bool,
     /// What looks are answered from instead of what is there now.
@@ -155,16 +157,22 @@ pub(crate) struct Faults {
 }
 
 enum Planned {
+    /// Nothing is wrong with this one.
+    Usual,
     /// Nothing is done, and this is the answer.
     Instead(Fault),
-    /// It is done, and the answer is lost.
-    After,
+    /// It is done, and this becomes of its answer.
+    Done(Answered),
+    /// Nothing is done, and no answer comes.
+    Never,
 }
 
-/// How a call that has arrived goes on.
-pub(crate) struct Going {
-    /// Whether its answer is lost.
-    pub(crate) loses_answer: bool,
+/// What becomes of the answer to a call that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Comes,
+    IsLost,
+    NeverComes,
 }
 
 /// What is in the way of a call just now.
@@ -182,15 +190,16 @@ impl Faults {
         self.out_of_reach.contains(&backend)
     }
 
-    /// Takes what is planned for this call.
-    pub(crate) fn take(&mut self, op: Op) -> Result<Going, Fault> {
+    /// Takes what is planned for this call; `None` where it is never carried out and never answered.
+    pub(crate) fn take(&mut self, op: Op) -> Result<Option<Answered>, Fault> {
         if self.is_out_of_reach(op.backend()) {
             return Err(Fault::Blind("no answer: connection refused".into()));
         }
         match self.next.get_mut(&op).and_then(VecDeque::pop_front) {
             Some(Planned::Instead(fault)) => Err(fault),
-            Some(Planned::After) => Ok(Going { loses_answer: true }),
-            None => Ok(Going { loses_answer: false }),
+            Some(Planned::Done(answered)) => Ok(Some(answered)),
+            Some(Planned::Never) => Ok(None),
+            Some(Planned::Usual) | None => Ok(Some(Answered::Comes)),
         }
     }
 }
@@ -204,7 +213,38 @@ impl Machine {
 
     /// The next call of `op` is carried out, and its answer is lost: [`Fault::Blind`].
     pub fn fail_after_next(&self, op: Op) {
-        self.with_faults(|faults| faults.next.entry(op).or_default().push_back(Planned::After));
+        let lost = Planned::Done(Answered::IsLost);
+        self.with_faults(|faults| faults.next.entry(op).or_default().push_back(lost));
+    }
+
+    /// After `before` more calls of `op` one is not carried out and never answered: whoever makes it may be killed
+    /// just before it.
+    pub fn stop_before(&self, op: Op, before: usize) {
+        self.stop_at(op, before, Planned::Never);
+    }
+
+    /// After `before` more calls of `op` one is carried out and never answered: whoever makes it may be killed just
+    /// after it.
+    pub fn stop_after(&self, op: Op, before: usize) {
+        self.stop_at(op, before, Planned::Done(Answered::NeverComes));
+    }
+
+    fn stop_at(&self, op: Op, before: usize, planned: Planned) {
+        self.with_faults(|faults| {
+            let next = faults.next.entry(op).or_default();
+            next.extend(std::iter::repeat_with(|| Planned::Usual).take(before));
+            next.push_back(planned);
+        });
+    }
+
+    /// How many calls were stopped by [`Machine::stop_before`] and [`Machine::stop_after`].
+    pub fn stopped(&self) -> usize {
+        self.with_faults(|faults| faults.stopped)
+    }
+
+    /// What was planned for calls to come is forgotten.
+    pub fn forget_plans(&self) {
+        self.with_faults(|faults| faults.next.clear());
     }
 
     /// Calls of `op` do not come back, until [`Machine::release`].

@@ -204,7 +204,7 @@ impl Images for Machine {
         if parsed.repository.is_empty() {
             return Err(Fault::Refused(format!("{reference} is an id, which no registry knows")));
         }
-        let loses_answer = self.arrive(Op::PullImage).await?;
+        let answered = self.arrive(Op::PullImage).await?;
         let digest = self.change(|state| {
             state.count(Op::PullImage, reference);
             state.registry.answer(reference).map(|()| state.registry.digest_of(&parsed))
@@ -215,7 +215,7 @@ impl Images for Machine {
             progress(PullProgress { done_bytes: total_bytes * step / PULL_STEPS, total_bytes });
         }
         self.change(|state| keep(state, &parsed, &digest, None));
-        if loses_answer { Err(Fault::Blind("the answer was lost".into())) } else { Ok(()) }
+        self.answer(answered, Ok(())).await
     }
 
     async fn remove(&self, reference: &str) -> Result<(), Fault> {

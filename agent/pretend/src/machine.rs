@@ -11,7 +11,7 @@ use hearth_meta::Time;
 use tokio::sync::{Notify, mpsc};
 
 use crate::containers::life;
-use crate::faults::{Backend, Faults, Gate, Op};
+use crate::faults::{Answered, Backend, Faults, Gate, Op};
 use crate::state::{Moment, State};
 
 /// A pretend machine. Clones are the same machine.
@@ -66,7 +66,7 @@ impl Machine {
         object: &str,
         work: impl FnOnce(&mut State) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let loses_answer = self.arrive(op).await?;
+        let answered = self.arrive(op).await?;
         let answer = if op.change().is_some() {
             self.change(|state| {
                 let counted = state.container_name(object).unwrap_or_else(|| object.to_owned());
@@ -76,11 +76,25 @@ impl Machine {
         } else {
             self.look_as_told(op, work)
         };
-        if loses_answer { Err(Fault::Blind("the answer was lost".into())) } else { answer }
+        self.answer(answered, answer).await
     }
 
-    /// Waits as long as the call takes to arrive; says whether its answer will be lost.
-    pub(crate) async fn arrive(&self, op: Op) -> Result<bool, Fault> {
+    /// Lets the answer come, or not.
+    pub(crate) async fn answer<T>(&self, answered: Answered, answer: Result<T, Fault>) -> Result<T, Fault> {
+        match answered {
+            Answered::Comes => answer,
+            Answered::IsLost => Err(Fault::Blind("the answer was lost".into())),
+            Answered::NeverComes => self.stop_for_ever().await,
+        }
+    }
+
+    async fn stop_for_ever<T>(&self) -> T {
+        self.with_faults(|faults| faults.stopped += 1);
+        std::future::pending().await
+    }
+
+    /// Waits as long as the call takes to arrive; says what will become of its answer.
+    pub(crate) async fn arrive(&self, op: Op) -> Result<Answered, Fault> {
         loop {
             let changed = self.inner.changed.notified();
             let gate = self.parts().faults.gate(op);
@@ -93,7 +107,11 @@ impl Machine {
                 }
             }
         }
-        Ok(self.parts().faults.take(op)?.loses_answer)
+        let taken = self.parts().faults.take(op)?;
+        match taken {
+            Some(answered) => Ok(answered),
+            None => self.stop_for_ever().await,
+        }
     }
 
     /// Looks at what is there, or at what the faults say is.
@@ -131,9 +149,10 @@ impl Machine {
         self.look(State::clone)
     }
 
-    pub(crate) fn with_faults<T>(&self, work: impl FnOnce(&mut Faults) -> T) {
-        work(&mut self.parts().faults);
+    pub(crate) fn with_faults<T>(&self, work: impl FnOnce(&mut Faults) -> T) -> T {
+        let answer = work(&mut self.parts().faults);
         self.inner.changed.notify_waiters();
+        answer
     }
 
     /// Puts in place what was saved, and saves there from now on.

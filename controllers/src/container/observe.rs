@@ -159,7 +159,13 @@ impl ContainerController {
         let made_for = |container: &ListedContainer| {
             ownership(&container.labels, wanted.uid(), self.store.lineage()) == Ownership::Mine
         };
-        Ok(listed.into_iter().filter(|container| container.name != name && made_for(container)).collect())
+        let (own, strays): (Vec<_>, Vec<_>) =
+            listed.into_iter().filter(made_for).partition(|container| container.name == name);
+        // Asked for by name it was not there. One of the two answers is wrong, or old; neither is a fact.
+        if !own.is_empty() {
+            return Err(Blind(format!("The container engine lists {name} and does not know it")));
+        }
+        Ok(strays)
     }
 
     /// Where a Volume's folder is, looked at on the disk now and not as the store remembers it.

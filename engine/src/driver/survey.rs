@@ -89,10 +89,9 @@ impl<C: Controller> Runner<C> {
 
     /// Looks once; returns the orphans that may go.
     async fn survey_once(&self) -> Vec<Found> {
-        let found = self
-            .within(LOOK_LIMIT, self.controller.survey())
-            .await
-            .unwrap_or_else(|| Err(Blind(format!("It did not answer within {} s", LOOK_LIMIT.as_secs()))));
+        let found = self.within(LOOK_LIMIT, self.controller.survey()).await.unwrap_or_else(|| {
+            Err(Blind(format!("Its backend did not answer within {} s", LOOK_LIMIT.as_secs())))
+        });
         match found {
             Ok(found) => {
                 if !std::mem::replace(&mut lock(&self.survey).can_see, true) {
@@ -109,7 +108,10 @@ impl<C: Controller> Runner<C> {
             }
             // Could not tell: nothing is absent because of it, and nothing an orphan.
             Err(blind) => {
-                lock(&self.survey).can_see = false;
+                if std::mem::replace(&mut lock(&self.survey).can_see, false) {
+                    // What was seen last may no longer be so, and nobody may be told of it: each key looks itself.
+                    self.add_all();
+                }
                 self.counters.blind(&blind.0);
                 Vec::new()
             }

@@ -178,8 +178,9 @@ impl<C: Controller> Runner<C> {
 
     async fn look(&self, wanted: &[Wanted<C::Kind>]) -> Result<(C::Facts, Vec<Look>), Blind> {
         let facts = self.within(LOOK_LIMIT, self.controller.observe(wanted)).await;
-        let facts = facts
-            .unwrap_or_else(|| Err(Blind(format!("It did not answer within {} s", LOOK_LIMIT.as_secs()))))?;
+        let facts = facts.unwrap_or_else(|| {
+            Err(Blind(format!("Its backend did not answer within {} s", LOOK_LIMIT.as_secs())))
+        })?;
         let looks: Vec<Look> = wanted.iter().map(|wanted| self.look_at(wanted, &facts)).collect();
         let in_sync = wanted.iter().zip(&looks).filter(|(w, look)| look.class == Class::InSync && !w.gone);
         join_all(in_sync.map(|(wanted, look)| self.close_intent(wanted, &look.target))).await;

@@ -117,14 +117,21 @@ impl<C: Controller> Runner<C> {
     /// Listens to the backend, and subscribes again whenever that ends.
     pub(super) async fn wake_on_backend(self: Arc<Self>, stop: CancellationToken) {
         let mut is_again = false;
+        let mut was_heard = true;
         while let Some(wakes) = self.controller.wakes() {
             let listened = tokio::select! { biased;
                 () = stop.cancelled() => return,
                 listened = caught(self.listen(wakes, is_again)) => listened,
             };
-            if let Err(words) = listened {
+            let is_heard = listened.unwrap_or_else(|words| {
                 tracing::error!(controller = C::NAME, words, "the events of a backend panicked");
                 self.counters.failed(&words);
+                false
+            });
+            if std::mem::replace(&mut was_heard, is_heard) && !is_heard {
+                // It is out of reach. What was seen last is no longer known to be so, and people are told now and
+                // not at the next full look.
+                self.add_all();
             }
             is_again = true;
             tokio::select! { biased;
@@ -134,15 +141,20 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Wakes what the backend names until its stream ends. What happened while nobody listened was missed, so
-    /// once a new stream has held for a moment everything is looked at.
-    async fn listen(&self, mut wakes: BoxStream<'static, Wake>, is_again: bool) {
+    /// Wakes what the backend names until its stream ends; whether it ever told anything, which it does as soon as
+    /// it is heard. What happened while nobody listened was missed, so once a new stream has held for a moment
+    /// everything is looked at.
+    async fn listen(&self, mut wakes: BoxStream<'static, Wake>, is_again: bool) -> bool {
         let held = self.clock.sleep(RESUBSCRIBE_AFTER);
         tokio::pin!(held);
         let mut has_missed = is_again;
+        let mut is_heard = false;
         loop {
             let wake = tokio::select! { biased;
-                wake = wakes.next() => wake,
+                wake = wakes.next() => {
+                    is_heard |= wake.is_some();
+                    wake
+                }
                 () = &mut held, if has_missed => {
                     has_missed = false;
                     Some(Wake::All)
@@ -156,7 +168,7 @@ impl<C: Controller> Runner<C> {
                     }
                 }
                 Some(Wake::Key(key)) => self.wake(key, true),
-                None => return,
+                None => return is_heard,
             }
         }
     }

@@ -108,8 +108,11 @@ impl World {
     fn listen(&self) -> BoxStream<'static, Wake> {
         let (sender, wakes) = mpsc::unbounded_channel();
         let mut state = self.lock();
-        state.listeners.push(sender);
         state.subscriptions += 1;
+        if state.blind {
+            return futures::stream::empty().boxed();
+        }
+        state.listeners.push(sender);
         futures::stream::unfold(wakes, |mut wakes| async { wakes.recv().await.map(|wake| (wake, wakes)) })
             .boxed()
     }

@@ -1,5 +1,6 @@
 //! `Network`: a bridge of its own for an app, and who else is attached to it.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 
 use hearth_meta::{Claim, CommonStatus, HasCommon, Problem};
@@ -103,6 +104,12 @@ impl Pool {
 
     fn subnets(self) -> impl Iterator<Item = String> {
         (0..1u32 << (24 - self.prefix)).map(move |i| format!("{}/24", Ipv4Addr::from(self.base + (i << 8))))
+    }
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.base), self.prefix)
     }
 }
 

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use hearth::config::Config;
 use hearth::serve::Running;
-use hearth::serve::wiring::Hands;
-use hearth_engine::{Engine, Store};
+use hearth::serve::wiring::{self, Hands};
+use hearth_engine::{Clock, Engine, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -29,9 +29,19 @@ mod registry;
 mod look;
 mod wait;
 mod declare;
+mod dice;
+mod process;
+mod ledger;
+mod liar;
+mod dockerd;
 
 use clock::JumpingClock;
 pub(crate) use declare::{app, page, trio};
+pub(crate) use dice::{Dice, budget};
+pub(crate) use dockerd::Dockerd;
+pub(crate) use ledger::Ledger;
+pub(crate) use liar::{Liar, Lie};
+use registry::Registry;
 pub(crate) use world::{Alteration, Page, World};
 
 use crate::machine::Machine;
@@ -79,6 +89,60 @@ pub(crate) fn on_real(story: impl AsyncFnOnce(&Home)) {
     });
 }
 
+/// Tells a story on this machine's Docker, to which Hearth speaks through one that may lie.
+pub(crate) fn on_lied_to(story: impl AsyncFnOnce(&Home, &Liar)) {
+    let Some(offered) = Machine::offered() else { return };
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let place = real::Place::take();
+        let liar = Liar::before(&offered.docker, folder.path().join("liar.sock"));
+        let config = Config {
+            docker: liar.address(),
+            caddy_image: Some(offered.caddy_image.clone()),
+            ..config(&folder, &place.prefix, &place.pool)
+        };
+        let honest = Config { docker: offered.docker.clone(), ..config.clone() };
+        let clock = JumpingClock::start();
+        let world = real::Real::new(offered, &place, &config).await;
+        let mut home = Home::over(Arc::new(world), config, folder, clock);
+        let clock: Arc<dyn Clock> = Arc::new(home.clock.clone());
+        home.hands = wiring::machine(&honest, &clock).unwrap();
+        tell(home, async |home| {
+            let told = AssertUnwindSafe(story(home, &liar)).catch_unwind().await;
+            // What is taken away is taken away by the truth.
+            liar.be_honest();
+            if let Err(failure) = told {
+                resume_unwind(failure);
+            }
+        })
+        .await;
+        drop(place);
+    });
+}
+
+/// Tells a story on a Docker of its own.
+pub(crate) fn on_own_docker(story: impl AsyncFnOnce(&Home, &Dockerd)) {
+    let Some(offered) = Machine::offered() else { return };
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let place = real::Place::take();
+        let registry = Registry::new(real::connect(&offered.docker).await, &offered, &place.prefix);
+        let dockerd = Dockerd::start(folder.path().join("d"), &offered.registry).await;
+        let config = Config {
+            docker: dockerd.address(),
+            caddy_image: Some(registry.image_of(&offered.caddy_image, "caddy:1").await),
+            ..config(&folder, &place.prefix, &place.pool)
+        };
+        let clock = JumpingClock::start();
+        let docker = real::connect(&dockerd.address()).await;
+        let world = real::Real::over(docker, registry, &config, Some(dockerd.inside));
+        tell(Home::over(Arc::new(world), config, folder, clock), async |home| story(home, &dockerd).await)
+            .await;
+        drop(dockerd);
+        drop(place);
+    });
+}
+
 /// Serves the home, tells the story, and takes everything away again, however the story ends.
 async fn tell(home: Home, story: impl AsyncFnOnce(&Home)) {
     let told = Box::pin(async {
@@ -108,7 +172,7 @@ fn runtime() -> Runtime {
 fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
     Config {
         data_dir: folder.path().join("data"),
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, free_port())),
         docker: String::new(),
         edge_http_port: free_port(),
         edge_https_port: free_port(),

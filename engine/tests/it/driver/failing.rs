@@ -148,7 +148,10 @@ async fn with_a_backend_that_hangs_every_other_key_still_turns() {
     }
     assert_eq!(engine.world.color("free").as_deref(), Some("red"));
     engine.until("a verdict", |engine| engine.verdict("hung0") == "Degraded CannotSee").await;
-    assert_eq!(engine.status("Lamp", "hung0").message.as_deref(), Some("It did not answer within 30 s"));
+    assert_eq!(
+        engine.status("Lamp", "hung0").message.as_deref(),
+        Some("Its backend did not answer within 30 s")
+    );
 }
 
 #[tokio::test]

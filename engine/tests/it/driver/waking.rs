@@ -78,6 +78,35 @@ async fn what_happened_while_nobody_listened_is_found_once_somebody_does() {
 }
 
 #[tokio::test]
+async fn a_backend_that_goes_out_of_reach_is_told_at_once_and_not_at_the_next_full_look() {
+    let (engine, _) = lit().await;
+    assert_eq!(engine.verdict("a"), "Ready InSync");
+    engine.world.lock().blind = true;
+    engine.world.lock().listeners.clear();
+    engine.seconds(3).await;
+    assert_eq!(engine.verdict("a"), "Degraded CannotSee");
+    engine.world.lock().looks = 0;
+    engine.seconds(50).await;
+    let looks = engine.world.lock().looks;
+    assert!(looks < 12, "{looks} looks: each later than the one before, however often it is subscribed to");
+    engine.world.lock().blind = false;
+    engine.seconds(3).await;
+    assert_eq!(engine.verdict("a"), "Ready InSync", "and so is its return");
+}
+
+#[tokio::test]
+async fn a_backend_that_tells_events_and_cannot_be_read_is_told_by_the_next_cheap_look() {
+    let (engine, _) = lit().await;
+    engine.seconds(61).await;
+    engine.world.lock().blind = true;
+    engine.seconds(61).await;
+    assert_eq!(engine.verdict("a"), "Degraded CannotSee");
+    engine.world.lock().blind = false;
+    engine.seconds(61).await;
+    assert_eq!(engine.verdict("a"), "Ready InSync");
+}
+
+#[tokio::test]
 async fn a_burst_beyond_what_a_watch_holds_loses_nothing() {
     let (engine, _) = lit().await;
     let lamp =

@@ -1,7 +1,7 @@
 //! The pretend machine as a [`World`].
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use hearth::serve::wiring::Hands;
 use hearth_capabilities::containers::{BoundFolder, ImageDefaults};
 use hearth_capabilities::proxy::{Answer, SeenRoute};
 use hearth_capabilities::volumes::Leaf;
+use hearth_capabilities::{Containers, Networks};
 use hearth_pretend::{Machine, Op};
 
 use super::clock::JumpingClock;
@@ -18,6 +19,8 @@ use super::world::{Alteration, Page, World};
 /// A pretend machine whose proxy runs in a container, as it does in a real home.
 pub(crate) struct Pretend {
     machine: Machine,
+    /// Where a process looks for it.
+    file: PathBuf,
     marked: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -25,7 +28,7 @@ impl Pretend {
     pub(super) fn new(config: &Config, clock: &JumpingClock) -> Self {
         let machine = Machine::new(Arc::new(clock.clone()));
         machine.proxy_runs_in(&format!("{}-system_caddy", config.name_prefix));
-        Self { machine, marked: Mutex::default() }
+        Self { machine, file: config.data_dir.join("pretend.json"), marked: Mutex::default() }
     }
 
     fn count(&self, write: &str) -> usize {
@@ -160,7 +163,30 @@ impl World for Pretend {
         self.machine.writes().into_iter().filter(is_new).map(|(write, _)| write).collect()
     }
 
+    async fn names(&self) -> (Vec<String>, Vec<String>) {
+        let containers = Containers::list(&self.machine).await.unwrap();
+        let networks = Networks::list(&self.machine).await.unwrap();
+        let containers = containers.into_iter().map(|container| container.name);
+        (containers.collect(), networks.into_iter().map(|network| network.name).collect())
+    }
+
+    async fn leave(&self) {
+        self.machine.persist_to(&self.file).unwrap();
+    }
+
+    async fn take_back(&self) {
+        self.machine.persist_to(&self.file).unwrap();
+    }
+
+    async fn made_and_started(&self) -> BTreeMap<String, u64> {
+        self.machine.writes()
+    }
+
     async fn clear(&self) {
         self.machine.release(Op::PullImage);
+    }
+
+    fn pretend(&self) -> Option<&Machine> {
+        Some(&self.machine)
     }
 }

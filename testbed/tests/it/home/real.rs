@@ -1,6 +1,6 @@
 //! This machine's Docker, and a Caddy of the home's own, as a [`World`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,9 @@ use hearth_capabilities::volumes::Leaf;
 use hearth_engine::{Clock, SystemClock};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
+use super::dockerd;
 use super::registry::Registry;
 use super::world::{Alteration, Page, World};
 use crate::machine::Machine;
@@ -69,37 +71,58 @@ pub(crate) struct Real {
     browser: Client,
     admin: Client,
     registry: Registry,
+    inside: Option<u32>,
     marked: Mutex<String>,
+    /// How often each thing was made and started, as Docker tells it.
+    heard: Arc<Mutex<BTreeMap<String, u64>>>,
+    listening: Mutex<Option<JoinHandle<()>>>,
     config: Config,
     /// Where a registry listens that never answers.
     silent: tokio::sync::OnceCell<u16>,
 }
 
+/// A Docker that answers.
+pub(super) async fn connect(address: &str) -> bollard::Docker {
+    let docker = bollard::Docker::connect_with_unix(address, 120, bollard::API_DEFAULT_VERSION).unwrap();
+    docker.negotiate_version().await.unwrap()
+}
+
 impl Real {
+    /// The Docker that is offered, where what earlier stories left in this place is gone.
     pub(super) async fn new(offered: Machine, place: &Place, config: &Config) -> Self {
-        let docker = bollard::Docker::connect_with_unix(&offered.docker, 120, bollard::API_DEFAULT_VERSION)
-            .unwrap()
-            .negotiate_version()
-            .await
-            .unwrap();
+        let docker = connect(&offered.docker).await;
+        let registry = Registry::new(docker.clone(), &offered, &config.name_prefix);
+        let world = Self::over(docker, registry, config, None);
+        // What a story that was killed has left in this place.
+        world.remove_all(&place.places).await;
+        world
+    }
+
+    /// A Docker and a registry; `inside` is a process in whose network Docker publishes ports, where that is not ours.
+    pub(super) fn over(
+        docker: bollard::Docker,
+        registry: Registry,
+        config: &Config,
+        inside: Option<u32>,
+    ) -> Self {
         let instances = config.data_dir.join("instances");
         let socket = instances.join("caddy/data/run/admin.sock");
         let client = || Client::builder().timeout(Duration::from_secs(20)).pool_max_idle_per_host(0);
-        let world = Self {
-            registry: Registry::new(docker.clone(), &offered, &config.name_prefix),
+        Self {
+            registry,
             docker,
+            inside,
             prefix: config.name_prefix.clone(),
             instances,
             http_port: config.edge_http_port,
             browser: client().build().unwrap(),
             admin: client().unix_socket(socket).build().unwrap(),
             marked: Mutex::default(),
+            heard: Arc::default(),
+            listening: Mutex::default(),
             config: config.clone(),
             silent: tokio::sync::OnceCell::new(),
-        };
-        // What a story that was killed has left in this place.
-        world.remove_all(&place.places).await;
-        world
+        }
     }
 
     /// Asks Caddy's admin API as Hearth does.
@@ -195,6 +218,9 @@ impl World for Real {
 
     async fn page(&self, host: &str) -> Page {
         let address = format!("http://127.0.0.1:{}/", self.http_port);
+        if let Some(process) = self.inside {
+            return dockerd::page(process, &address, host).await;
+        }
         let nobody = Page { status: 0, body: String::new() };
         let Ok(answer) = self.browser.get(address).header("Host", host).send().await else { return nobody };
         let status = answer.status().as_u16();
@@ -324,8 +350,28 @@ impl World for Real {
         ours.collect()
     }
 
+    async fn names(&self) -> (Vec<String>, Vec<String>) {
+        self.names_with(&self.prefix).await
+    }
+
+    async fn leave(&self) {
+        let listening = listen(&self.docker, &self.prefix, Arc::clone(&self.heard)).await;
+        // Two that listen would count twice.
+        if let Some(before) = self.listening.lock().unwrap().replace(listening) {
+            before.abort();
+        }
+    }
+
+    async fn take_back(&self) {}
+
+    async fn made_and_started(&self) -> BTreeMap<String, u64> {
+        self.heard.lock().unwrap().clone()
+    }
+
     async fn clear(&self) {
-        self.remove_all(&self.prefix).await;
+        if self.inside.is_none() {
+            self.remove_all(&self.prefix).await;
+        }
         self.registry.clear().await;
     }
 
@@ -357,11 +403,6 @@ impl Real {
     pub(crate) async fn inspect(&self, container: &str) -> Value {
         let seen = self.docker.inspect_container(container, None::<InspectContainerOptions>).await.unwrap();
         serde_json::to_value(seen).unwrap()
-    }
-
-    /// The names of this home's containers and networks in Docker.
-    pub(crate) async fn names(&self) -> (Vec<String>, Vec<String>) {
-        self.names_with(&self.prefix).await
     }
 
     /// The lineage that this home's containers carry.
@@ -404,6 +445,27 @@ impl Real {
         }
         is_there
     }
+}
+
+/// Counts what is made and started from now on.
+async fn listen(
+    docker: &bollard::Docker,
+    prefix: &str,
+    heard: Arc<Mutex<BTreeMap<String, u64>>>,
+) -> JoinHandle<()> {
+    let filters = HashMap::from([("event", vec!["create", "start"])]);
+    let options = EventsOptionsBuilder::default().since(&now()).filters(&filters).build();
+    let (docker, prefix) = (docker.clone(), prefix.to_owned());
+    tokio::spawn(async move {
+        let mut events = docker.events(Some(options));
+        while let Ok(Some(event)) = events.try_next().await {
+            let name = event.actor.and_then(|actor| actor.attributes?.remove("name"));
+            let (Some(kind), Some(action), Some(name)) = (event.typ, event.action, name) else { continue };
+            if name.starts_with(&prefix) {
+                *heard.lock().unwrap().entry(format!("{action} {kind} {name}")).or_default() += 1;
+            }
+        }
+    })
 }
 
 /// Accepts every connection, and says nothing.

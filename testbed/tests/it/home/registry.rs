@@ -40,21 +40,34 @@ impl Registry {
             return reference;
         }
         let sample = format!("{}/{name}", self.samples);
+        self.offer(&sample, &reference).await;
+        self.forget(&reference).await;
+        reference
+    }
+
+    /// An image of this machine, under a name of this story's; it is in the registry and not under that name here.
+    pub(super) async fn image_of(&self, local: &str, name: &str) -> String {
+        let reference = format!("{}/{}/{name}", self.address, self.prefix);
+        self.given.lock().unwrap().insert(reference.clone());
+        self.offer(local, &reference).await;
+        self.forget(&reference).await;
+        reference
+    }
+
+    async fn offer(&self, sample: &str, reference: &str) {
         // What is pulled once stays, and two that pull at once are in each other's way.
         let lock = File::create(std::env::temp_dir().join("hearth-story-images.lock")).unwrap();
         let held = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await.unwrap().unwrap();
-        if self.docker.inspect_image(&sample).await.is_err() {
-            self.get(&sample).await;
+        if self.docker.inspect_image(sample).await.is_err() {
+            self.get(sample).await;
         }
         drop(held);
         let (repository, tag) = reference.rsplit_once(':').unwrap();
         let options = TagImageOptionsBuilder::default().repo(repository).tag(tag).build();
-        self.docker.tag_image(&sample, Some(options)).await.unwrap();
+        self.docker.tag_image(sample, Some(options)).await.unwrap();
         let options = PushImageOptionsBuilder::default().tag(tag).build();
         let push = self.docker.push_image(repository, Some(options), Some(DockerCredentials::default()));
         push.try_collect::<Vec<_>>().await.unwrap();
-        self.forget(&reference).await;
-        reference
     }
 
     /// Pulls an image.

@@ -80,6 +80,11 @@ impl Home {
         self.until("every turn is over", async || self.engine().is_idle().then_some(())).await;
     }
 
+    /// Lets so much time pass in a moment, whatever is under way.
+    pub(crate) fn pass_on(&self, time: Duration) {
+        self.clock.jump(time);
+    }
+
     /// Lets so much time pass in a moment: looks that are due by then are taken.
     pub(crate) async fn pass(&self, minutes: u64) {
         for _ in 0..minutes {

@@ -1,6 +1,7 @@
 //! What a person, a program or bad luck does to a machine behind Hearth's back, and what can be asked of it past
 //! Hearth. Containers and networks go by the engine's names.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -68,8 +69,25 @@ pub(crate) trait World: Send + Sync {
     /// Every change to the machine since the mark.
     async fn changes(&self) -> Vec<String>;
 
+    /// The names of this home's containers and networks on the machine.
+    async fn names(&self) -> (Vec<String>, Vec<String>);
+
+    /// From now on another process works on the machine; nothing may be done to it through this until
+    /// [`World::take_back`].
+    async fn leave(&self);
+    /// That process is over.
+    async fn take_back(&self);
+    /// How often each thing was made and started since [`World::leave`] or earlier, such as
+    /// `create container NAME`.
+    async fn made_and_started(&self) -> BTreeMap<String, u64>;
+
     /// Takes away everything that was made.
     async fn clear(&self);
+
+    /// The pretend machine, for what only that can do.
+    fn pretend(&self) -> Option<&hearth_pretend::Machine> {
+        None
+    }
 
     /// The real machine, for what only that can do.
     fn real(&self) -> Option<&Real> {
