@@ -20,9 +20,11 @@ use hearth_meta::{
     CommonStatus, Condition, FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp, Verdict,
 };
 use kube::core::object::HasSpec;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::STALL_LIMIT;
+use crate::keep;
 use crate::object::{Key, Object};
 use crate::store::Store;
 
@@ -87,6 +89,15 @@ pub trait Controller: Send + Sync + 'static {
         seen: Result<&Self::Facts, &Blind>,
         outcome: &Outcome<Self::Step>,
     ) -> Report<Self::Kind>;
+
+    /// Takes what is seen in one field into the spec, for a person who keeps what was changed from outside. By
+    /// default a field that the spec names by a plain path is taken over as it is shown.
+    ///
+    /// # Errors
+    /// Why it cannot be taken over, in one sentence about the field.
+    fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
+        keep::plain(spec, difference)
+    }
 
     /// How long the removal of an orphan may take; then it is given up and tried again with the next survey.
     fn collect_limit(&self) -> Duration {

@@ -4,9 +4,10 @@
 //! - `turn`: observe, plan, act, observe again, status.
 //! - `steps`: a step with its intent and its event.
 //! - `classify`, `hold`, `fights`, `backoff`: what a difference means, and when to act on it.
+//! - `drift`: a change from outside that stands, and what people answered.
 //! - `jobs`, `slots`: slow steps, and how many installs at once.
 //! - `report`: from a controller's word to the status people read.
-//! - `survey`: the cheap look once a minute, and orphans.
+//! - `survey`: the cheap look once a minute. `orphans`: what is asked about them, and what was answered.
 //!
 //! A backend that hangs, and a controller that panics, cost one key one turn: both end as a look that could not
 //! tell or a step that failed.
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hearth_meta::resource::KindInfo;
+use hearth_meta::{FieldDiff, Problem};
+use serde_json::Value;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -30,6 +34,7 @@ use crate::store::{Query, Store};
 
 mod backoff;
 pub(crate) mod classify;
+mod drift;
 mod fights;
 mod hold;
 mod jobs;
@@ -38,6 +43,7 @@ mod report;
 mod slots;
 mod steps;
 mod survey;
+mod orphans;
 mod turn;
 mod wake;
 
@@ -50,6 +56,7 @@ use slots::Slots;
 
 pub use classify::{Class, classify};
 pub use jobs::STALL_LIMIT;
+pub use orphans::{Orphan, OrphanSet, Orphans};
 
 /// A controller with everything the engine keeps for it.
 pub(crate) struct Runner<C: Controller> {
@@ -70,6 +77,8 @@ pub(crate) struct Runner<C: Controller> {
     /// How far the store's changes have been turned into due keys.
     followed: Followed,
     survey: Mutex<survey::Memory>,
+    /// A person has answered: the next survey is due now.
+    look_for_orphans: Notify,
     counters: Counters,
 }
 
@@ -87,8 +96,14 @@ pub(crate) trait Runnable: Send + Sync {
     async fn run(self: Arc<Self>, workers: usize, stop: CancellationToken);
     /// How it stands.
     fn diagnostics(&self) -> Diagnostics;
+    /// The kind it makes true.
+    fn kind(&self) -> &'static str;
+    /// What stands without an object, where a person was asked about it.
+    fn orphans(&self) -> Option<Orphans>;
     /// Makes every key due.
     fn wake_all(&self);
+    /// The spec of an object with what is seen of it taken over, field by field of these differences.
+    fn keep(&self, object: &Object, differences: &[FieldDiff]) -> Result<Value, Vec<Problem>>;
     /// Whether it runs and nothing is due or under way: every change of the store was followed, and what waits is
     /// due later.
     fn is_idle(&self) -> bool;
@@ -123,6 +138,7 @@ impl<C: Controller> Runner<C> {
             wishes: Mutex::default(),
             followed: Followed::default(),
             survey: Mutex::default(),
+            look_for_orphans: Notify::new(),
             counters: Counters::default(),
             kind,
             store,
@@ -230,8 +246,26 @@ impl<C: Controller> Runnable for Runner<C> {
         }
     }
 
+    fn kind(&self) -> &'static str {
+        self.kind.kind
+    }
+
+    fn orphans(&self) -> Option<Orphans> {
+        lock(&self.survey).shown(self.kind.kind)
+    }
+
     fn wake_all(&self) {
         self.add_all();
+    }
+
+    fn keep(&self, object: &Object, differences: &[FieldDiff]) -> Result<Value, Vec<Problem>> {
+        let mut spec = object.spec().clone();
+        let kept = |difference: &FieldDiff| {
+            let kept = self.controller.keep(&mut spec, difference);
+            kept.err().map(|why| Problem::new(difference.field.clone(), why))
+        };
+        let problems: Vec<Problem> = differences.iter().filter_map(kept).collect();
+        if problems.is_empty() { Ok(spec) } else { Err(problems) }
     }
 
     fn is_idle(&self) -> bool {

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use hearth_meta::{FieldDiff, Problem};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::Controller;
 use crate::diagnostics::Diagnostics;
-use crate::driver::{Runnable, Runner, RunnerOptions};
+use crate::driver::{Orphans, Runnable, Runner, RunnerOptions};
 use crate::followed::Followed;
+use crate::object::Object;
 use crate::owners;
 use crate::store::Store;
 
@@ -69,6 +72,21 @@ impl Engine {
     /// How every controller stands.
     pub fn diagnostics(&self) -> Vec<Diagnostics> {
         self.runners.iter().map(|runner| runner.diagnostics()).collect()
+    }
+
+    /// What stands without an object, where a person was asked about it or wants it kept.
+    pub fn orphans(&self) -> Vec<Orphans> {
+        self.runners.iter().filter_map(|runner| runner.orphans()).collect()
+    }
+
+    /// The spec of an object with what is seen of it taken over, field by field of these differences; `None` where no
+    /// controller makes its kind true.
+    ///
+    /// # Errors
+    /// Each field that cannot be taken over, with the reason.
+    pub fn keep(&self, object: &Object, differences: &[FieldDiff]) -> Option<Result<Value, Vec<Problem>>> {
+        let runner = self.runners.iter().find(|runner| runner.kind() == object.kind)?;
+        Some(runner.keep(object, differences))
     }
 
     /// Makes every key of every controller due: a full look.

@@ -8,6 +8,7 @@
 //! - [`queue`]: the keys that are due.
 //! - [`driver`]: one turn of one key, and everything the engine does around it, the same for all.
 //! - [`breaker`]: how much may go at once without anybody having asked.
+//! - [`pause`], [`keep`]: what people say about repairs: not now, and leave it so.
 //! - `owners`: what an owner leaves behind is deleted.
 //! - [`engine`], [`diagnostics`]: all controllers of a process, and how they stand.
 //!
@@ -23,6 +24,8 @@ pub mod controller;
 pub mod queue;
 pub mod driver;
 pub mod breaker;
+pub mod pause;
+pub mod keep;
 mod owners;
 mod followed;
 pub mod engine;

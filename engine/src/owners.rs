@@ -2,14 +2,18 @@
 //!
 //! An owner is its uid: a new object under an old name owns nothing of the old one's.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::breaker;
 use crate::followed::Followed;
 use crate::object::Object;
-use crate::store::{Deletion, Preconditions, Query, Store, WriteError, WriteOptions};
+use crate::store::{
+    Change, Deletion, EventKind, EventNote, Preconditions, Query, Store, WriteError, WriteOptions,
+};
 
 /// Everything is looked at again after this, for what a failed write left.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -19,10 +23,11 @@ const TRIES: usize = 5;
 
 /// Collects until cancelled, and says how far it has come.
 pub(crate) async fn collect(store: Store, followed: Followed, stop: CancellationToken) {
+    let mut told = BTreeSet::new();
     while !store.is_closed() {
         let Ok(mut watch) = store.watch(Query::of(Query::EVERY_KIND), None) else { return };
         let seen = watch.resource_version();
-        sweep(&store).await;
+        sweep(&store, &mut told).await;
         followed.to(seen);
         let sweep_at = store.clock().elapsed().saturating_add(SWEEP_EVERY);
         loop {
@@ -35,8 +40,9 @@ pub(crate) async fn collect(store: Store, followed: Followed, stop: Cancellation
             // An owner that went, or an object whose owners were taken from it.
             let left = match (&change.new, &change.last) {
                 (None, Some(gone)) => store.owned_by(gone.uid()),
-                (Some(new), _) => vec![new.clone()],
-                (None, None) => Vec::new(),
+                (Some(new), _) if has_other_owners(&change) => vec![new.clone()],
+                // One whose owner is missing without anybody's doing is for the sweep to judge.
+                (Some(_), _) | (None, None) => Vec::new(),
             };
             for object in left {
                 delete_if_alone(&store, object).await;
@@ -46,10 +52,49 @@ pub(crate) async fn collect(store: Store, followed: Followed, stop: Cancellation
     }
 }
 
-async fn sweep(store: &Store) {
-    for object in store.all() {
+/// Deletes what was left, but asks before it deletes much whose owners nobody ever deleted: owners that vanished from
+/// the store are a sign of damage. What is kept is told of once.
+async fn sweep(store: &Store, told: &mut BTreeSet<String>) {
+    let all = store.all();
+    let alone: Vec<_> = all.iter().filter(|object| is_alone(store, object)).cloned().collect();
+    if alone.is_empty() {
+        return;
+    }
+    let owners: Vec<String> = alone.iter().flat_map(|object| object.owners()).map(str::to_owned).collect();
+    let pasts = match store.pasts(&owners).await {
+        Ok(pasts) => pasts,
+        // Whether they were deleted is not known; the next sweep asks again.
+        Err(error) => return tracing::warn!(error = %error, "the history of owners could not be read"),
+    };
+    let was_deleted = |uid: &str| pasts.get(uid).is_some_and(|past| past.deleted_by.is_some());
+    let (left, lost): (Vec<_>, Vec<_>) =
+        alone.into_iter().partition(|object| object.owners().all(was_deleted));
+    for object in left {
         delete_if_alone(store, object).await;
     }
+    let owned = all.iter().filter(|object| object.owners().next().is_some()).count();
+    for object in lost.iter().cloned() {
+        if !breaker::trips(lost.len(), owned) {
+            delete_if_alone(store, object).await;
+        } else if told.insert(object.uid().to_owned()) {
+            tell_lost(store, &object).await;
+        }
+    }
+}
+
+async fn tell_lost(store: &Store, object: &Object) {
+    let message =
+        "Its owner is not in the store, and nobody ever deleted it; this is kept until somebody deletes it";
+    tracing::error!(name = %object.key(), message);
+    let note = EventNote {
+        about: object.key().reference(),
+        uid: object.uid().to_owned(),
+        kind: EventKind::Warning,
+        reason: "OwnerLost".to_owned(),
+        message: message.to_owned(),
+        reporter: "controller/owners".to_owned(),
+    };
+    store.note(note).await;
 }
 
 async fn delete_if_alone(store: &Store, object: Arc<Object>) {
@@ -72,6 +117,11 @@ async fn delete_if_alone(store: &Store, object: Arc<Object>) {
             }
         }
     }
+}
+
+fn has_other_owners(change: &Change) -> bool {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else { return true };
+    old.metadata.owner_references != new.metadata.owner_references
 }
 
 /// Whether it has owners, and none of them stands any more.

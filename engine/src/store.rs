@@ -40,7 +40,7 @@ pub use cipher::Cipher;
 pub(crate) use cipher::hex;
 pub use error::{OpenError, WriteError};
 pub use events::{EventKind, EventNote, EventQuery, EventRow};
-pub use history::HistoryRow;
+pub use history::{HistoryRow, Past};
 pub use intent::Intent;
 pub use open::OpenOptions;
 pub use selector::{Query, Requirement, parse_selector};
@@ -293,6 +293,14 @@ impl Store {
     /// A storage error.
     pub async fn history(&self, key: &Key) -> Result<Vec<HistoryRow>, WriteError> {
         self.inner.reader.history(key).await
+    }
+
+    /// What the history knows of objects, by uid. Whoever is not in it was never written here.
+    ///
+    /// # Errors
+    /// A storage error.
+    pub async fn pasts(&self, uids: &[String]) -> Result<BTreeMap<String, Past>, WriteError> {
+        self.inner.reader.pasts(uids).await
     }
 
     /// Watches what a query asks for, from just after `from`, or from now on.

@@ -19,6 +19,11 @@ pub enum Class {
     Drifted,
 }
 
+impl Class {
+    /// Every class, in the order of the table.
+    pub const ALL: [Self; 5] = [Self::InSync, Self::Unowned, Self::Interrupted, Self::Pending, Self::Drifted];
+}
+
 /// Classifies one object. Blind never comes here.
 pub fn classify(seen: &Seen, gone: bool, intent: Option<&Intent>, target: &str, epoch: i64) -> Class {
     let in_sync = match seen {

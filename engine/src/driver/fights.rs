@@ -18,13 +18,24 @@ pub(super) struct Fights {
 }
 
 impl Fights {
-    /// Counts a repair of these fields.
-    pub(super) fn repaired(&mut self, uid: &str, differences: &[FieldDiff], now: Duration) {
+    /// Counts a repair of these fields; whether one of them has become a fight with it.
+    pub(super) fn repaired(&mut self, uid: &str, differences: &[FieldDiff], now: Duration) -> bool {
+        let mut is_fight = false;
         for difference in differences {
             let repairs = self.repairs.entry((uid.to_owned(), difference.field.clone())).or_default();
             repairs.retain(|at| now.saturating_sub(*at) < WINDOW);
             repairs.push(now);
+            is_fight |= repairs.len() > BUDGET;
         }
+        is_fight
+    }
+
+    /// How often the field that is repaired most was repaired within the window.
+    pub(super) fn most(&self, uid: &str, now: Duration) -> usize {
+        let of_object = self.repairs.iter().filter(|((of, _), _)| of == uid);
+        let lately = of_object
+            .map(|(_, repairs)| repairs.iter().filter(|at| now.saturating_sub(**at) < WINDOW).count());
+        lately.max().unwrap_or(0)
     }
 
     /// How much longer to hold back, and the fields that are fought over; `None` means repair now.

@@ -6,9 +6,10 @@ use kube::Resource as _;
 
 use super::classify::Class;
 use super::turn::Look;
-use super::{Runner, lock};
+use super::{Runner, drift, lock};
 use crate::controller::{Controller, Outcome, Seen, Step, Stuck, Wait, Wanted};
 use crate::object::Key;
+use crate::pause;
 
 impl<C: Controller> Runner<C> {
     /// Why the next step may not be taken, if it may not. A set is held only where each of its objects that
@@ -41,18 +42,17 @@ impl<C: Controller> Runner<C> {
         })
     }
 
-    /// Until when a person has paused one of its owners: to pause an app is to pause its parts.
-    fn owner_paused_until(&self, wanted: &Wanted<C::Kind>) -> Option<Timestamp> {
+    /// Until when a person has paused one of its owners (to pause an app is to pause its parts), its namespace, or
+    /// the whole home.
+    fn paused_with_others(&self, wanted: &Wanted<C::Kind>) -> Option<Timestamp> {
         let owners = wanted.object.meta().owner_references.iter().flatten();
-        let pauses = owners.filter_map(|owner| {
-            let owner = self.store.by_uid(&owner.uid)?;
-            pause(owner.annotation(PAUSED_UNTIL)?, wanted.now)
-        });
-        pauses.max()
+        let pauses =
+            owners.filter_map(|owner| pause::of_object(&*self.store.by_uid(&owner.uid)?, wanted.now));
+        pauses.max().max(pause::of_namespace(&self.store, wanted.namespace(), wanted.now))
     }
 
     fn hold_on(&self, wanted: &Wanted<C::Kind>, look: &Look, step: &C::Step) -> Option<Outcome<C::Step>> {
-        if let Some(until) = paused_until(wanted).max(self.owner_paused_until(wanted)) {
+        if let Some(until) = paused_until(wanted).max(self.paused_with_others(wanted)) {
             return Some(Outcome::Paused { until });
         }
         match (look.class, &look.seen) {
@@ -63,7 +63,11 @@ impl<C: Controller> Runner<C> {
                 let message = format!("Was interrupted; check before it is done again: {}", step.doing());
                 Some(Outcome::Stuck(Stuck { reason: Reason::Interrupted, message }))
             }
-            (Class::Drifted, _) if reports_drift(wanted) => Some(Outcome::Reported),
+            // What is gone is put back under every policy, and so is a person's answer (DECISIONS 11).
+            (Class::Drifted, Seen::Ours(_)) if drift::is_put_back(wanted, look) => None,
+            (Class::Drifted, Seen::Ours(differences)) if reports_drift(wanted) => {
+                (!differences.iter().all(is_power)).then_some(Outcome::Reported)
+            }
             (Class::Drifted, Seen::Ours(differences)) if !differences.iter().any(is_power) => {
                 let (hold, fields) =
                     lock(&self.fights).hold(wanted.uid(), differences, self.clock.elapsed())?;
@@ -88,11 +92,7 @@ pub(super) fn paused<K: Resource, S>(wanted: &[Wanted<K>]) -> Option<Outcome<S>>
 
 /// Until when a person has paused an object, if that is still to come.
 fn paused_until<K: Resource>(wanted: &Wanted<K>) -> Option<Timestamp> {
-    pause(annotation(wanted, PAUSED_UNTIL)?, wanted.now)
-}
-
-fn pause(until: &str, now: Timestamp) -> Option<Timestamp> {
-    until.parse().ok().filter(|until| *until > now)
+    pause::until(annotation(wanted, PAUSED_UNTIL)?, wanted.now)
 }
 
 /// What tells a newer wish: the spec's generation, and a person's poke.
@@ -108,11 +108,11 @@ pub(super) fn was_poked_since<K: Resource>(wanted: &Wanted<K>, then: Timestamp) 
         .is_some_and(|poked| poked > then)
 }
 
-fn annotation<'a, K: Resource>(wanted: &'a Wanted<K>, name: &str) -> Option<&'a str> {
+pub(super) fn annotation<'a, K: Resource>(wanted: &'a Wanted<K>, name: &str) -> Option<&'a str> {
     wanted.object.meta().annotations.as_ref()?.get(name).map(String::as_str)
 }
 
-fn reports_drift<K: Resource>(wanted: &Wanted<K>) -> bool {
+pub(super) fn reports_drift<K: Resource>(wanted: &Wanted<K>) -> bool {
     serde_json::to_value(wanted.object.spec()).is_ok_and(|spec| spec["driftPolicy"] == "Report")
 }
 

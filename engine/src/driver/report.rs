@@ -2,13 +2,13 @@
 //! says something new.
 
 use hearth_meta::condition::dated;
-use hearth_meta::{DiffState, FieldDiff, HasCommon, Time};
+use hearth_meta::{DiffState, FieldDiff, HasCommon, Reason, Time};
 use kube::Resource;
 use kube::core::object::HasStatus;
 
-use super::Runner;
 use super::classify::Class;
 use super::turn::Look;
+use super::{Runner, drift, lock};
 use crate::controller::{Blind, Controller, Outcome, Wanted};
 use crate::object::Key;
 use crate::store::WriteError;
@@ -21,11 +21,23 @@ impl<C: Controller> Runner<C> {
         seen: Result<(&C::Facts, &Look), &Blind>,
         outcome: &Outcome<C::Step>,
     ) -> bool {
-        let report = self.controller.status(wanted, seen.map(|(facts, _)| facts), outcome);
+        let outcome = &own_outcome::<C>(seen.map(|(_, look)| look), outcome);
+        let mut report = self.controller.status(wanted, seen.map(|(facts, _)| facts), outcome);
         let mut status = report.status;
         let before = wanted.object.status().map(|status| status.common().clone()).unwrap_or_default();
         let now = Time(self.clock.now());
+        let repairs = lock(&self.fights).most(wanted.uid(), self.clock.elapsed());
+        let drift = match seen {
+            Ok((_, look)) => drift::standing(look, before.drift.as_ref(), repairs, &now),
+            Err(_) => before.drift.clone(),
+        };
+        let look = seen.ok().map(|(_, look)| look);
+        if let Some(look) = look {
+            self.tell_drift(wanted, look, outcome, (&before, drift.as_ref())).await;
+        }
+        report.conditions.extend(drift::condition(drift.as_ref(), look, outcome, &before.conditions));
         let common = status.common_mut();
+        common.drift = drift;
         common.observed_generation = wanted.object.meta().generation;
         common.conditions = dated(&report.conditions, &before.conditions, wanted.object.meta(), now.clone());
         common.next_try_at = match outcome {
@@ -65,6 +77,17 @@ impl<C: Controller> Runner<C> {
     }
 }
 
+/// What a turn's end means for one object: where a set is held back, those of it that are as wanted are not.
+fn own_outcome<C: Controller>(look: Result<&Look, &Blind>, outcome: &Outcome<C::Step>) -> Outcome<C::Step> {
+    let is_held = match outcome {
+        Outcome::Reported | Outcome::Paused { .. } => true,
+        Outcome::Waiting(wait) => wait.reason == Reason::Contested,
+        _ => false,
+    };
+    let in_sync = look.is_ok_and(|look| look.class == Class::InSync);
+    if C::IS_SET && is_held && in_sync { Outcome::Steady } else { outcome.clone() }
+}
+
 /// The differences with their state and since when they are known.
 fn differences<S>(
     look: &Look,
@@ -74,6 +97,7 @@ fn differences<S>(
     retry: Option<&Time>,
 ) -> Vec<FieldDiff> {
     let state = match (look.class, outcome) {
+        (Class::Drifted, Outcome::Waiting(wait)) if wait.reason == Reason::Contested => DiffState::Drifted,
         (_, Outcome::Stuck(_) | Outcome::Waiting(_)) => DiffState::Blocked,
         (Class::Drifted, _) => DiffState::Drifted,
         (_, Outcome::Working { .. }) => DiffState::Applying,

@@ -8,8 +8,8 @@ use hearth_meta::Reason;
 use super::classify::Class;
 use super::jobs::Shared;
 use super::turn::Look;
-use super::{Runner, lock};
-use crate::controller::{Act, Controller, Seen, Step, StepError, Wanted};
+use super::{Runner, drift, hold, lock};
+use crate::controller::{Act, Controller, Step, StepError, Wanted};
 use crate::object::Key;
 use crate::store::{EventKind, EventNote, Intent, WriteError};
 
@@ -70,17 +70,28 @@ impl<C: Controller> Runner<C> {
         })?;
         self.counters.step();
         for (wanted, look) in concerned().filter(|(_, look)| look.class == Class::Drifted) {
-            lock(&self.fights).repaired(wanted.uid(), look.differences(), self.clock.elapsed());
-            let found = match &look.seen {
-                Seen::Ours(differences) => {
-                    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-                }
-                _ => "it was gone".to_owned(),
-            };
-            let message = format!("Was changed from outside: {found}");
-            self.note(wanted, EventKind::Warning, "Drifted", message).await;
+            self.tell_repair(wanted, look).await;
         }
         Ok(())
+    }
+
+    /// Notes that what somebody else had changed is put right, and counts it.
+    async fn tell_repair(&self, wanted: &Wanted<C::Kind>, look: &Look) {
+        if hold::reports_drift(wanted) && drift::is_put_back(wanted, look) {
+            let message = format!("Somebody asked to put it back: {}", drift::words(look));
+            self.note(wanted, EventKind::Normal, "PutBack", message).await;
+            return;
+        }
+        let differences = look.differences();
+        let is_fight = lock(&self.fights).repaired(wanted.uid(), differences, self.clock.elapsed());
+        // In a fight the values may be others each time; the fields are the same, and make one event.
+        let fields = || differences.iter().map(|d| d.field.as_str()).collect::<Vec<_>>().join(", ");
+        let message = if is_fight {
+            format!("Was changed from outside again and again: {}", fields())
+        } else {
+            format!("Was changed from outside: {}", drift::words(look))
+        };
+        self.note(wanted, EventKind::Warning, "Drifted", message).await;
     }
 
     async fn open_intent(
@@ -160,7 +171,13 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    async fn note(&self, wanted: &Wanted<C::Kind>, kind: EventKind, reason: &str, message: String) {
+    pub(super) async fn note(
+        &self,
+        wanted: &Wanted<C::Kind>,
+        kind: EventKind,
+        reason: &str,
+        message: String,
+    ) {
         let note = EventNote {
             about: Key::new(self.kind.kind, wanted.namespace(), wanted.name()).reference(),
             uid: wanted.uid().to_owned(),

@@ -1,7 +1,7 @@
 //! The cheap look once a minute: everything of ours that exists, what changed since the last look, and orphans.
 //!
-//! An orphan is ours, of our lineage, without an object, and seen so twice. A breaker counts what would be removed
-//! without anybody having asked: too much at once, and nothing is removed until a person has looked.
+//! An orphan is ours, of our lineage, without an object, and seen so twice. What becomes of it `orphans` decides: too
+//! much at once, and nothing is removed until a person has answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use hearth_meta::Reason;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::orphans::Question;
 use super::turn::LOOK_LIMIT;
 use super::{Runner, lock};
-use crate::breaker;
 use crate::controller::{Blind, Controller, Found, StepError};
 use crate::object::Key;
 use crate::panics::caught;
-use crate::store::{EventKind, EventNote};
+use crate::store::{EventKind, EventNote, Past};
 
 /// DESIGN section 4.
 const EVERY: Duration = Duration::from_secs(60);
@@ -28,7 +28,10 @@ pub(super) struct Memory {
     /// By uid: the name and the mark of each thing made for it.
     marks: BTreeMap<String, BTreeSet<(String, String)>>,
     orphans: BTreeSet<(String, String)>,
-    breaker: Option<String>,
+    /// What is asked about them.
+    pub(super) question: Question,
+    /// What the history knows of those they were made for, by uid.
+    pub(super) pasts: BTreeMap<String, Past>,
     under_way: bool,
     /// Orphans that are being removed.
     collecting: BTreeSet<(String, String)>,
@@ -44,7 +47,7 @@ impl Memory {
     }
 
     pub(super) fn breaker(&self) -> Option<String> {
-        self.breaker.clone()
+        self.question.why()
     }
 
     /// A turn has seen what was made for this object: the next survey must find it, or its key is woken.
@@ -81,6 +84,8 @@ impl<C: Controller> Runner<C> {
             tokio::select! { biased;
                 () = stop.cancelled() => return,
                 () = self.clock.sleep(EVERY) => {}
+                // An answer is acted on at once.
+                () = self.look_for_orphans.notified() => {}
             }
             // Only the ended ones, so that they do not pile up.
             while collects.try_join_next().is_some() {}
@@ -97,11 +102,12 @@ impl<C: Controller> Runner<C> {
                 if !std::mem::replace(&mut lock(&self.survey).can_see, true) {
                     self.add_all();
                 }
-                let before = lock(&self.survey).breaker();
-                let orphans = self.compare(&found);
-                // Told once, when it trips; from then on the diagnostics show it.
-                let tripped = lock(&self.survey).breaker().filter(|_| before.is_none());
-                if let Some(why) = tripped {
+                let (alone, of) = self.compare(&found);
+                self.look_up_pasts(&alone).await;
+                let orphans = self.sort_out(alone, of);
+                // Told once for each set; from then on the question shows it.
+                let asked = lock(&self.survey).question.news();
+                if let Some(why) = asked {
                     self.tell_breaker(&why).await;
                 }
                 orphans
@@ -155,7 +161,7 @@ impl<C: Controller> Runner<C> {
             uid: String::new(),
             kind: EventKind::Warning,
             reason: "OrphansKept".to_owned(),
-            message: format!("Nothing is removed until a person has looked: {why}"),
+            message: format!("Nothing is removed until somebody answers `hearth recover status`: {why}"),
             reporter: format!("controller/{}", C::NAME),
         };
         self.store.note(note).await;
@@ -173,8 +179,9 @@ impl<C: Controller> Runner<C> {
         self.store.note(note).await;
     }
 
-    /// Wakes what changed since the last look; returns the orphans that may go.
-    fn compare(&self, found: &[Found]) -> Vec<Found> {
+    /// Wakes what changed since the last look; returns what has had no object for two looks, and how much of ours
+    /// there is.
+    fn compare(&self, found: &[Found]) -> (Vec<Found>, usize) {
         let mut memory = lock(&self.survey);
         let mut marks: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
         for found in found {
@@ -201,21 +208,12 @@ impl<C: Controller> Runner<C> {
         memory.orphans = alone.iter().map(|found| (found.uid.clone(), found.name.clone())).collect();
         memory.has_found |= !marks.is_empty();
         memory.marks = marks;
-        memory.breaker = breaker::trips(twice.len(), ours.len())
-            .then(|| format!("{} of {} have no object in the store", twice.len(), ours.len()));
-        if self.store.observe_only().is_some() {
-            // An older store does not know of what was made since: none of it is an orphan.
-            return Vec::new();
-        }
-        if let Some(why) = &memory.breaker {
-            tracing::error!(controller = C::NAME, why, "orphans are kept until a person has looked");
-            return Vec::new();
-        }
-        twice
+        memory.pasts.retain(|uid, _| twice.iter().any(|found| found.uid == *uid));
+        (twice, ours.len())
     }
 }
 
 /// What an orphan is known by.
-fn name_of(found: &Found) -> (String, String) {
+pub(super) fn name_of(found: &Found) -> (String, String) {
     (found.uid.clone(), found.name.clone())
 }

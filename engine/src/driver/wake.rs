@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use hearth_meta::Reason;
+use hearth_meta::labels::SYSTEM;
 use kube::Resource;
 use tokio_util::sync::CancellationToken;
 
@@ -58,9 +59,12 @@ impl<C: Controller> Runner<C> {
             }
         }
         if has_other_annotations(change) {
-            // A pause of an owner holds what it owns.
+            // A pause of an owner holds what it owns, and that of a Namespace what is in it.
             for owned in self.store.owned_by(object.uid()) {
                 self.wake(owned.key(), true);
+            }
+            if object.kind == "Namespace" {
+                self.wake_namespace(object.name());
             }
         }
         for (kind, referrers) in &triggers.referenced {
@@ -79,6 +83,20 @@ impl<C: Controller> Runner<C> {
                     }
                 }
             }
+        }
+    }
+
+    /// Something was said of a namespace, or of the whole home.
+    fn wake_namespace(&self, name: &str) {
+        let is_home = name == SYSTEM;
+        for object in self.store.list(&Query::of(self.kind.kind)).items {
+            if is_home || object.metadata.namespace.as_deref() == Some(name) {
+                self.wake(object.key(), true);
+            }
+        }
+        if is_home {
+            // An answer about orphans may be among it.
+            self.look_for_orphans.notify_one();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The file beneath the store: one batch is one transaction, and rows go down many at a time.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use tokio::sync::Mutex;
 use super::cipher::Cipher;
 use super::error::{OpenError, WriteError};
 use super::events::{EventNote, EventQuery, EventRow, KEPT_DAYS};
-use super::history::HistoryRow;
+use super::history::{HistoryRow, Past};
 use super::intent::Intent;
 use super::watch::Change;
 use crate::object::{Key, Object};
@@ -264,6 +265,27 @@ impl Reader {
             .await
             .map_err(|error| WriteError::Storage(error.to_string()))?;
         rows.iter().map(EventRow::read).collect()
+    }
+
+    pub(super) async fn pasts(&self, uids: &[String]) -> Result<BTreeMap<String, Past>, WriteError> {
+        let sql = "SELECT uid, kind, namespace, name, verb, actor, source FROM history
+                   WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id";
+        let mut connection = self.connection.lock().await;
+        let rows = sqlx::query(sql)
+            .bind(Value::from(uids.to_vec()).to_string())
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(|error| WriteError::Storage(error.to_string()))?;
+        let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
+        for row in rows {
+            let text = |name: &str| row.get::<String, _>(name);
+            let object = Key::new(text("kind"), text("namespace"), text("name"));
+            let past = pasts.entry(text("uid")).or_insert(Past { object, deleted_by: None });
+            if text("verb") == "delete" {
+                past.deleted_by = Some((text("actor"), text("source")));
+            }
+        }
+        Ok(pasts)
     }
 
     pub(super) async fn history(&self, key: &Key) -> Result<Vec<HistoryRow>, WriteError> {

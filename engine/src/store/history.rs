@@ -1,15 +1,16 @@
 //! History: every write of a spec, who made it and what it changed. It is the audit log, and it only grows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hearth_meta::difference::SECRET;
+use hearth_meta::labels::is_order;
 use hearth_meta::{FieldDiff, Timestamp};
 use serde_json::Value;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::cipher::Cipher;
-use crate::object::Object;
+use crate::object::{Key, Object};
 
 /// One write of a spec.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,22 @@ pub struct HistoryRow {
     pub differences: Vec<FieldDiff>,
     /// The whole spec after the write; null for kinds that hold secrets.
     pub spec: Value,
+}
+
+/// What the history knows of an object that stands no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// What it was called.
+    pub object: Key,
+    /// Who asked for its deletion and through what; `None` where nobody ever did.
+    pub deleted_by: Option<(String, String)>,
+}
+
+impl Past {
+    /// Whether a named actor deleted it, rather than a controller or nobody.
+    pub fn was_deleted_by_somebody(&self) -> bool {
+        self.deleted_by.as_ref().is_some_and(|(actor, source)| !actor.is_empty() && source != "controller")
+    }
 }
 
 impl HistoryRow {
@@ -53,6 +70,23 @@ pub(super) fn differences(old: Option<&Value>, new: Option<&Value>) -> Vec<Field
     let mut found = Vec::new();
     compare(old.unwrap_or(&Value::Null), new.unwrap_or(&Value::Null), "spec", &mut found);
     found
+}
+
+/// The orders of a person that came, changed or went: annotations that are acted on like a wish.
+pub(super) fn orders(old: &Object, new: &Object) -> Vec<FieldDiff> {
+    let of = |object: &Object| {
+        let all = object.metadata.annotations.clone().unwrap_or_default();
+        all.into_iter().filter(|(name, _)| is_order(name)).collect::<BTreeMap<_, _>>()
+    };
+    let (old, new) = (of(old), of(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let changed = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+    changed
+        .map(|name| {
+            let (wanted, seen) = (new.get(name).cloned(), old.get(name).cloned());
+            FieldDiff::new(format!("metadata.annotations[{name}]"), wanted, seen)
+        })
+        .collect()
 }
 
 fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {

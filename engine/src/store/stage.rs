@@ -19,7 +19,7 @@ use crate::object::{Key, Object};
 
 mod admit;
 
-use admit::{add_finalizers, keep_identity, same_but_for_version, want_the_same};
+use admit::{add_finalizers, check_orders, keep_identity, same_but_for_version, want_the_same};
 
 /// From how an object stands to how it should.
 pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
@@ -144,6 +144,7 @@ impl<'a> Stage<'a> {
         }
         let mut problems = self.check_place(&object, kind);
         problems.extend(self.check_owners(&object, None));
+        problems.extend(check_orders(&object, None));
         let key = object.key();
         if self.look_up(&key).is_some() {
             return Err(WriteError::AlreadyExists(key));
@@ -181,7 +182,8 @@ impl<'a> Stage<'a> {
             )));
         }
         keep_identity(&mut new, old, kind);
-        let problems = self.check_owners(&new, Some(old));
+        let mut problems = self.check_owners(&new, Some(old));
+        problems.extend(check_orders(&new, Some(old)));
         if old.is_going() {
             let before = old.metadata.finalizers.clone().unwrap_or_default();
             if let Some(finalizers) = &mut new.metadata.finalizers {
@@ -202,7 +204,9 @@ impl<'a> Stage<'a> {
         if new.is_going() && new.metadata.finalizers.is_none() {
             return self.remove(old, new, options);
         }
-        self.put(Some(old), new, spec_changed.then_some("update"), options)
+        // What a person orders by an annotation is on record as a wish is.
+        let is_recorded = spec_changed || !history::orders(old, &new).is_empty();
+        self.put(Some(old), new, is_recorded.then_some("update"), options)
     }
 
     fn status(&mut self, key: &Key, uid: &str, status: Value) -> Result<Arc<Object>, WriteError> {
@@ -361,11 +365,12 @@ impl<'a> Stage<'a> {
         options: &WriteOptions,
     ) -> HistoryEntry {
         let secret = self.inner.kinds.get(new.kind.as_str()).is_some_and(|kind| kind.is_secret);
-        let differences = if secret {
+        let mut differences = if secret {
             history::secret_differences(old.map(AsRef::as_ref), new, &self.inner.cipher)
         } else {
             history::differences(old.map(|old| old.spec()), Some(new.spec()))
         };
+        differences.extend(old.map(|old| history::orders(old, new)).unwrap_or_default());
         HistoryEntry {
             resource_version,
             at: self.now,

@@ -3,6 +3,9 @@
 mod converging;
 mod failing;
 mod drifting;
+mod matrix;
+mod answering;
+mod pausing;
 mod interrupted;
 mod slow;
 mod slots;

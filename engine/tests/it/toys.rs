@@ -9,6 +9,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
 
 /// A lamp: one object, one thing in the world.
@@ -30,8 +31,10 @@ pub(crate) struct LampSpec {
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "test.dev", version = "v1", kind = "Sign", plural = "signs", namespaced)]
 #[kube(status = "LampStatus", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct SignSpec {
     pub(crate) text: String,
+    pub(crate) drift_policy: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,6 +137,19 @@ impl Home {
             tokio::task::yield_now().await;
         }
         Self { store: Store::open(options(&folder, &clock)).await.unwrap(), clock, folder }
+    }
+
+    /// Rows of a kind vanish from the file of a closed store, as no program of ours would have it.
+    pub(crate) async fn rows_vanish(&self, kind: &str, count: usize) {
+        let file = self.folder.path().join("store.db");
+        let mut connection =
+            SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+        let sql =
+            "DELETE FROM objects WHERE uid IN (SELECT uid FROM objects WHERE kind = ? ORDER BY rv LIMIT ?)";
+        let gone = sqlx::query(sql).bind(kind).bind(i64::try_from(count).unwrap());
+        let gone = gone.execute(&mut connection).await.unwrap().rows_affected();
+        assert_eq!(gone, u64::try_from(count).unwrap());
+        connection.close().await.unwrap();
     }
 
     pub(crate) async fn create(&self, value: Value) -> Result<Arc<Object>, WriteError> {

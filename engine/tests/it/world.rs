@@ -53,6 +53,7 @@ pub(crate) struct Bulb {
     pub(crate) uid: String,
     pub(crate) lineage: String,
     pub(crate) color: String,
+    pub(crate) is_off: bool,
 }
 
 impl World {
@@ -77,8 +78,13 @@ impl World {
         self.lock().bulbs.get_mut(name).unwrap().color = color.into();
     }
 
+    /// Somebody switches a bulb off, and nobody hears of it.
+    pub(crate) fn switch_off(&self, name: &str) {
+        self.lock().bulbs.get_mut(name).unwrap().is_off = true;
+    }
+
     pub(crate) fn screw_in(&self, name: &str, uid: &str, lineage: &str) {
-        let bulb = Bulb { uid: uid.into(), lineage: lineage.into(), color: "grey".into() };
+        let bulb = Bulb { uid: uid.into(), lineage: lineage.into(), color: "grey".into(), is_off: false };
         self.lock().bulbs.insert(name.into(), bulb);
     }
 
@@ -181,7 +187,7 @@ impl Controller for Lamps {
             uid: bulb.uid.clone(),
             lineage: bulb.lineage.clone(),
             name: name.clone(),
-            mark: bulb.color.clone(),
+            mark: format!("{} {}", bulb.color, bulb.is_off),
         };
         Ok(state.bulbs.iter().map(found).collect())
     }
@@ -205,6 +211,9 @@ impl Controller for Lamps {
             Some(bulb) => {
                 let mut found = Vec::new();
                 FieldDiff::compare(&mut found, "spec.color", &wanted.object.spec.color, &bulb.color);
+                if bulb.is_off {
+                    found.push(FieldDiff::new("spec.power", Some("on".into()), Some("off".into())));
+                }
                 Seen::Ours(found)
             }
         }
@@ -230,6 +239,7 @@ impl Controller for Lamps {
             (_, true) => Plan::nothing(),
             (None, false) => Plan::steps(vec![step("Install", ""), step("Paint", &spec.color)]),
             (Some(bulb), false) if bulb.color != spec.color => Plan::steps(vec![step("Paint", &spec.color)]),
+            (Some(bulb), false) if bulb.is_off => Plan::steps(vec![step("Light", "")]),
             (Some(_), false) => match self.0.lock().waits.get(wanted.name()) {
                 Some(until) => {
                     Plan::wait(Wait { until: *until, ..Wait::new(Reason::Starting, "It warms up") })
@@ -261,8 +271,13 @@ impl Controller for Lamps {
             "Remove" => drop(state.bulbs.remove(&step.name)),
             "Install" => {
                 let uid = wanted[0].uid().to_owned();
-                let bulb = Bulb { uid, lineage: self.0.lineage.clone(), color: "grey".into() };
+                let bulb = Bulb { uid, lineage: self.0.lineage.clone(), color: "grey".into(), is_off: false };
                 state.bulbs.insert(step.name.clone(), bulb);
+            }
+            "Light" => {
+                if let Some(bulb) = state.bulbs.get_mut(&step.name) {
+                    bulb.is_off = false;
+                }
             }
             _ => {
                 if let Some(bulb) = state.bulbs.get_mut(&step.name) {

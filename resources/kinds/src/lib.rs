@@ -29,4 +29,4 @@ pub use volume::{Volume, VolumeSpec, VolumeStatus};
 /// The namespace of what everybody shares.
 pub const HOUSEHOLD: &str = "household";
 /// The namespace of Hearth's own parts.
-pub const SYSTEM: &str = "system";
+pub use hearth_meta::labels::SYSTEM;

@@ -35,7 +35,7 @@ pub use progress::{Progress, Unit};
 pub use reason::{Class, Reason};
 pub use reference::ObjectRef;
 pub use resource::{Claim, KindInfo, Resource, Scope};
-pub use status::{CommonStatus, HasCommon};
+pub use status::{CommonStatus, Drift, HasCommon};
 pub use verdict::Verdict;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};

@@ -88,11 +88,11 @@ catalogue! {
     /// A service exits again and again; Docker restarts it.
     Restarting: Retrying, "Read the logs of the service";
     /// It differs from what is wanted, and the policy is to report.
-    Drifted: NeedsInput, "Put it back, or keep what is there";
+    Drifted: NeedsInput, "Put it back with `hearth drift put-back KIND/NAME`, or keep what is there with `hearth drift keep KIND/NAME`";
     /// Two writers fight over the same fields.
-    Contested: NeedsInput, "Find what else changes these fields, or pause the object";
+    Contested: NeedsInput, "Find what else changes these fields, or pause the object with `hearth pause KIND/NAME`";
     /// A person has paused it.
-    Paused: NeedsInput, "Remove the annotation hearth.dev/paused-until to go on";
+    Paused: NeedsInput, "To go on before that, `hearth resume KIND/NAME`, or `hearth resume --all` where everything is paused";
     /// The store is an older copy, or of another home: nothing is changed until a person says go.
     ObserveOnly: NeedsInput, "Look at what differs with `hearth recover status`, then say go with `hearth recover accept`";
     /// A thing of that name exists and is not ours.

@@ -38,6 +38,22 @@ pub struct CommonStatus {
     /// Where what is seen differs from what is wanted. Empty means in sync.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<FieldDiff>,
+    /// What was changed from outside and stands; `differences` says what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Drift>,
+}
+
+/// A change from outside that stands: it is only reported, held back for a while, or fought over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Drift {
+    /// Names exactly this change: another value in another field has another id. Who answers says which they saw.
+    pub id: String,
+    /// Since when exactly this is seen.
+    pub since: Time,
+    /// How often it was changed from outside, one after the other: different changes while it is reported, repairs
+    /// of the last hour while it is fought over.
+    pub count: i64,
 }
 
 /// A status that has the common part.

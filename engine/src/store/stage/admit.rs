@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use hearth_meta::{Claim, KindInfo, ObjectMeta, Problem, Scope, schema};
+use hearth_meta::labels::{PAUSED_UNTIL, PUT_BACK_AT};
+use hearth_meta::{Claim, KindInfo, ObjectMeta, Problem, Scope, Timestamp, schema};
 use serde_json::{Map, Value};
 
 use super::Stage;
@@ -127,6 +128,24 @@ pub(super) fn add_finalizers(metadata: &mut ObjectMeta, kind: &KindInfo) {
             finalizers.push(finalizer.clone());
         }
     }
+}
+
+/// An order that cannot be read would be no order, and whoever gave it would rely on it.
+pub(super) fn check_orders(new: &Object, old: Option<&Object>) -> Vec<Problem> {
+    let is_time =
+        |said: &str| said.split_whitespace().next().is_some_and(|at| at.parse::<Timestamp>().is_ok());
+    let is_unread = |name: &&str| {
+        let said = new.annotation(name);
+        said.is_some_and(|said| !is_time(said)) && said != old.and_then(|old| old.annotation(name))
+    };
+    let problem = |name: &str| {
+        let message = format!(
+            "{:?} is not a time; write it as 2026-11-29T18:00:00Z",
+            new.annotation(name).unwrap_or_default()
+        );
+        Problem::new(format!("metadata.annotations[{name}]"), message)
+    };
+    [PAUSED_UNTIL, PUT_BACK_AT].into_iter().filter(is_unread).map(problem).collect()
 }
 
 /// What a writer may not change: who the object is, when it came, whether it goes, and its status.

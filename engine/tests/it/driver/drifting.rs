@@ -139,3 +139,45 @@ async fn what_is_not_as_wanted_is_never_called_ready() {
     assert!(engine.world.done().is_empty(), "the plan has nothing to do about it");
     assert_eq!(engine.verdict("a"), "NeedsYou NotOurs");
 }
+
+#[tokio::test]
+async fn two_who_write_one_field_ten_times_in_an_hour_are_answered_ever_more_slowly_and_then_forgotten() {
+    let engine = Running::new().await;
+    engine.home.lamp("a", json!({"color": "red"})).await;
+    engine.settle().await;
+    engine.world.done();
+    let mut waits = Vec::new();
+    let mut counts = Vec::new();
+    for n in 0..10 {
+        // Another value each time: it is the field that is fought over.
+        engine.world.paint("a", &format!("green {n}"));
+        engine.engine.wake_all();
+        let mut waited = 0;
+        engine.seconds(1).await;
+        while engine.world.done().is_empty() {
+            let status = engine.status("Lamp", "a");
+            assert_eq!(engine.verdict("a"), "NeedsYou Contested");
+            assert!(status.message.as_ref().unwrap().contains("spec.color"), "{status:?}");
+            let condition = status.conditions.iter().find(|condition| condition.type_ == "Drifted").unwrap();
+            assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "Contested"));
+            counts.push(status.drift.unwrap().count);
+            engine.seconds(10).await;
+            waited += 10;
+            assert!(waited < 700, "it is put back in the end");
+        }
+        waits.push(waited);
+        engine.seconds(360_u64.saturating_sub(waited)).await;
+    }
+    assert_eq!(waits[..4], [0; 4], "what happens now and then is put back at once");
+    assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]) && waits[9] > 200, "{waits:?}");
+    assert!(counts.windows(2).all(|pair| pair[0] <= pair[1]) && counts.last().unwrap() >= &9, "{counts:?}");
+    let told = engine.events("a").await;
+    assert_eq!(told.iter().filter(|(reason, _)| reason == "Contested").count(), 1, "one event: {told:?}");
+    assert!(told.iter().filter(|(reason, _)| reason == "Drifted").count() <= 4, "{told:?}");
+    engine.seconds(4000).await;
+    assert_eq!(engine.verdict("a"), "Ready InSync");
+    assert_eq!(engine.status("Lamp", "a").drift, None);
+    engine.world.paint("a", "green");
+    engine.seconds(61).await;
+    assert_eq!(engine.world.done(), ["Paint a red"], "the fight is forgotten");
+}
