@@ -20,7 +20,8 @@ use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, StepError, Triggers, Wake, Wanted,
 };
 use hearth_kinds::Container;
-use hearth_meta::labels;
+use hearth_meta::{FieldDiff, labels};
+use serde_json::Value;
 
 use crate::fault::{blind, failed};
 use crate::naming::Naming;
@@ -29,6 +30,7 @@ use crate::wakes::wakes;
 mod triggers;
 mod observe;
 mod diff;
+mod keep;
 mod plan;
 mod act;
 mod status;
@@ -116,6 +118,10 @@ impl Controller for ContainerController {
 
     fn diff(&self, wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
         diff::seen(wanted, facts)
+    }
+
+    fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
+        keep::keep(spec, difference)
     }
 
     fn plan(&self, wanted: &[Wanted<Container>], facts: &ContainerSeen) -> Plan<ContainerStep> {

@@ -17,9 +17,10 @@ use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wake, Wanted,
     spec_hash,
 };
-use hearth_engine::{Key, Object, Query, Store};
+use hearth_engine::{Key, Object, Query, Store, keep};
 use hearth_kinds::{Network, NetworkStatus, SYSTEM};
 use hearth_meta::{FieldDiff, Reason, labels};
+use serde_json::Value;
 
 use crate::fault::{blind, failed};
 use crate::naming::{Naming, Ownership, ownership};
@@ -133,6 +134,14 @@ impl Controller for NetworkController {
 
     fn diff(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> Seen {
         differences(wanted, facts)
+    }
+
+    /// What else differs is known to the machine by other names than the spec.
+    fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
+        match difference.field.as_str() {
+            "spec.internal" | "spec.subnet" => keep::plain(spec, difference),
+            _ => Err(keep::NOT_A_WISH.into()),
+        }
     }
 
     fn plan(&self, wanted: &[Wanted<Network>], facts: &NetworkSeen) -> Plan<NetworkStep> {

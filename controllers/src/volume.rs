@@ -13,13 +13,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use hearth_capabilities::Volumes;
 use hearth_capabilities::volumes::{Leaf, LeafFacts, LeafState};
-use hearth_engine::Store;
 use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Wanted,
 };
+use hearth_engine::{Store, keep};
 use hearth_kinds::volume::Owner;
 use hearth_kinds::{DataPolicy, Volume, VolumeStatus};
 use hearth_meta::{FieldDiff, Reason, Time};
+use serde_json::Value;
 
 use crate::fault::{blind, failed};
 use crate::ready::ready;
@@ -103,6 +104,14 @@ impl Controller for VolumeController {
             (LeafState::Present(_), false) => {
                 Seen::Foreign("A folder that this volume did not make is in its place".into())
             }
+        }
+    }
+
+    /// What else differs is known to the machine by other names than the spec.
+    fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
+        match difference.field.as_str() {
+            "spec.owner.uid" | "spec.owner.gid" | "spec.mode" => keep::plain(spec, difference),
+            _ => Err(keep::NOT_A_WISH.into()),
         }
     }
 

@@ -90,13 +90,15 @@ pub trait Controller: Send + Sync + 'static {
         outcome: &Outcome<Self::Step>,
     ) -> Report<Self::Kind>;
 
-    /// Takes what is seen in one field into the spec, for a person who keeps what was changed from outside. By
-    /// default a field that the spec names by a plain path is taken over as it is shown.
+    /// Takes what is seen in one field into the spec, for a person who keeps what was changed from outside. A
+    /// controller names the fields whose inspected form is the spec's own, and [`keep`] has what it needs; any other
+    /// is refused, since a value that is only shown may not be what was meant.
     ///
     /// # Errors
     /// Why it cannot be taken over, in one sentence about the field.
     fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
-        keep::plain(spec, difference)
+        let _ = (spec, difference);
+        Err(keep::NOT_A_WISH.into())
     }
 
     /// How long the removal of an orphan may take; then it is given up and tried again with the next survey.

@@ -7,6 +7,9 @@ use hearth_meta::FieldDiff;
 use hearth_meta::difference::SECRET;
 use serde_json::{Map, Value};
 
+/// Why a field cannot be taken over that the machine knows by other names than the spec.
+pub const NOT_A_WISH: &str = "what is seen there cannot be told as a wish; write what you want into the spec";
+
 /// Takes over a field that the spec names by a plain path, such as `spec.owner.uid`.
 ///
 /// # Errors
@@ -15,7 +18,7 @@ pub fn plain(spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
     let seen = seen_of(difference)?;
     let path = difference.field.strip_prefix("spec.").filter(|path| !path.contains(['[', ' ']));
     let Some(path) = path else {
-        return Err("what is seen there cannot be told as a wish; write what you want into the spec".into());
+        return Err(NOT_A_WISH.into());
     };
     let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
     let mut place = spec;

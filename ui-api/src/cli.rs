@@ -31,6 +31,8 @@ mod describe;
 mod why;
 mod text_diff;
 mod differences;
+mod drift;
+mod consent;
 mod logs;
 mod history;
 mod power;
@@ -103,6 +105,7 @@ enum Remote {
     Describe(describe::Describe),
     Why(why::Why),
     Diff(differences::Diff),
+    Drift(drift::Drift),
     Wait(wait::Wait),
     Delete(delete::Delete),
     Events(events::Events),
@@ -193,8 +196,9 @@ async fn dispatch(cli: Cli, out: &Output) -> Outcome {
         Command::Local(Local::Import(args)) => import::run(&args, out),
         Command::Local(Local::Completion(args)) => completion::run(&args, Cli::command(), out),
         Command::Remote(verb) => {
-            let client =
-                Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref()).await?;
+            let client = Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref())
+                .await?
+                .telling(out);
             ask(verb, &client, out).await
         }
     }
@@ -207,6 +211,7 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::Describe(args) => describe::run(args, client, out).await,
         Remote::Why(args) => why::run(args, client, out).await,
         Remote::Diff(args) => differences::run(args, client, out).await,
+        Remote::Drift(args) => drift::run(args, client, out).await,
         Remote::Wait(args) => wait::run(args, client, out).await,
         Remote::Delete(args) => delete::run(args, client, out).await,
         Remote::Events(args) => events::run(args, client, out).await,

@@ -30,6 +30,9 @@ mod logs;
 mod history;
 mod preview;
 mod recover;
+mod orphans;
+mod drift;
+mod pauses;
 mod live;
 mod look;
 

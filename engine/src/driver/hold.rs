@@ -63,7 +63,7 @@ impl<C: Controller> Runner<C> {
                 let message = format!("Was interrupted; check before it is done again: {}", step.doing());
                 Some(Outcome::Stuck(Stuck { reason: Reason::Interrupted, message }))
             }
-            // What is gone is put back under every policy, and so is a person's answer (DECISIONS 11).
+            // What is gone is put back under every policy, and so is a person's answer (DECISIONS 12).
             (Class::Drifted, Seen::Ours(_)) if drift::is_put_back(wanted, look) => None,
             (Class::Drifted, Seen::Ours(differences)) if reports_drift(wanted) => {
                 (!differences.iter().all(is_power)).then_some(Outcome::Reported)

@@ -11,8 +11,9 @@ use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wait, Wake, Wanted,
 };
 use hearth_engine::driver::STALL_LIMIT;
-use hearth_engine::{Key, Object, Query, Store};
+use hearth_engine::{Key, Object, Query, Store, keep};
 use hearth_meta::{Condition, FieldDiff, Progress, Reason, Timestamp};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use crate::toys::{Lamp, LampStatus, Sign};
@@ -217,6 +218,10 @@ impl Controller for Lamps {
                 Seen::Ours(found)
             }
         }
+    }
+
+    fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
+        keep::plain(spec, difference)
     }
 
     fn plan(&self, wanted: &[Wanted<Lamp>], facts: &Self::Facts) -> Plan<LampStep> {

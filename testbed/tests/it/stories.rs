@@ -20,4 +20,7 @@ mod away;
 mod crashes;
 mod policy;
 mod dozen;
+mod drift;
+mod pauses;
+mod orphans;
 mod imported;

@@ -1,7 +1,9 @@
 //! The connection to the server: requests in, JSON out, and refusals as they were worded there.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use hearth_meta::Problem;
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
 use super::kubeconfig;
+use super::output::{Output, Tone, paint};
 use super::resource::{Target, collection};
 
 /// Asks for objects as they are.
@@ -31,6 +34,8 @@ pub(super) struct Client {
     http: kube::Client,
     address: String,
     namespace: String,
+    /// Where what the server says beside its answers is shown, and what was shown already.
+    beside: Option<(Output, Arc<Mutex<BTreeSet<String>>>)>,
 }
 
 /// Why the server did not do what was asked.
@@ -83,7 +88,13 @@ impl Client {
                 format!("the kubeconfig file {} cannot be used: {error}", path.display()),
             )
         })?;
-        Ok(Self { http, address, namespace })
+        Ok(Self { http, address, namespace, beside: None })
+    }
+
+    /// The same client, which shows what the server says beside its answers, each once.
+    #[must_use]
+    pub(super) fn telling(self, out: &Output) -> Self {
+        Self { beside: Some((out.clone(), Arc::default())), ..self }
     }
 
     /// The namespace asked for, or the one that is used where none is named.
@@ -201,7 +212,20 @@ impl Client {
 
     async fn exchange(&self, request: http::Result<Request<Body>>) -> Result<Response<Body>, Trouble> {
         let request = request.map_err(|error| self.unreachable(&error))?;
-        self.http.send(request).await.map_err(|error| self.unreachable(&error))
+        let response = self.http.send(request).await.map_err(|error| self.unreachable(&error))?;
+        self.tell_beside(&response);
+        Ok(response)
+    }
+
+    /// Such as that everything is paused, which whoever looks at anything should know.
+    fn tell_beside(&self, response: &Response<Body>) {
+        let Some((out, shown)) = &self.beside else { return };
+        let said = response.headers().get_all(header::WARNING).iter();
+        for text in said.filter_map(|said| said.to_str().ok()?.strip_prefix("299 - \"")?.strip_suffix('"')) {
+            if shown.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+                out.note(&format!("{}: {text}", paint(Tone::Moving, "note")));
+            }
+        }
     }
 
     async fn collected(&self, response: Response<Body>) -> Result<Bytes, Trouble> {

@@ -5,6 +5,7 @@ use hearth_meta::Timestamp;
 use serde_json::Value;
 
 use super::client::Client;
+use super::drift;
 use super::duration;
 use super::events;
 use super::exit::{Exit, Outcome};
@@ -101,6 +102,7 @@ fn facts(object: &Value, now: Timestamp) -> Vec<String> {
         ("Progress", shown_progress(&status["progress"])),
         ("Next try", text(&status["nextTryAt"]).map(|time| until(&time, now))),
         ("Paused until", text(&metadata["annotations"][hearth_meta::labels::PAUSED_UNTIL])),
+        ("Drift", (!status["drift"].is_null()).then(|| drift::told(object, now))),
         ("Deletion asked", ago(&metadata["deletionTimestamp"])),
         ("Declared", ago(&metadata["creationTimestamp"])),
         ("Generation", metadata["generation"].as_i64().map(|number| number.to_string())),

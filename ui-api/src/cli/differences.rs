@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, JSON, Trouble};
 use super::describe::{answer, differences};
+use super::drift;
 use super::exit::{Exit, Failure, Outcome};
 use super::family::gather;
 use super::get::Language;
@@ -112,10 +113,19 @@ async fn now(target: &Target, language: Option<Language>, client: &Client, out: 
             continue;
         }
         exit = Exit::Differs;
-        items.push(listed(&own, None, listing));
+        let mut item = listed(&own, None, listing);
+        if !member["status"]["drift"].is_null() {
+            item["drift"] = member["status"]["drift"].clone();
+        }
+        items.push(item);
         if language.is_none() {
             out.line(&answer(&own, member, out));
-            differences(member, Timestamp::now(), out).iter().for_each(|line| out.line(&format!("  {line}")));
+            let now = Timestamp::now();
+            differences(member, now, out).iter().for_each(|line| out.line(&format!("  {line}")));
+            if !member["status"]["drift"].is_null() {
+                out.note(&format!("  {}", drift::told(member, now)));
+                drift::answers(&own, member).iter().for_each(|line| out.note(&format!("  {line}")));
+            }
         }
     }
     match language {

@@ -8,12 +8,18 @@ use super::client::{Client, JSON};
 use super::exit::{Exit, Outcome};
 use super::output::Output;
 
+mod orphans;
+
+use orphans::Orphans;
+
 /// The place of the question, and of the answer.
 const PLACE: &str = "/hearth/v1/recover";
 
-/// Look at a store that may not be trusted, and say go.
+/// Look at a store that may not be trusted, and say go; answer for what has no object.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hearth recover status\n  hearth get apps -A\n  hearth recover accept")]
+#[command(
+    after_help = "Examples:\n  hearth recover status\n  hearth get apps -A\n  hearth recover accept\n  hearth recover keep-orphans containers"
+)]
 pub(super) struct Recover {
     #[command(subcommand)]
     what: What,
@@ -25,6 +31,10 @@ enum What {
     Status,
     /// Say go: from now on the machine is made what the store says.
     Accept,
+    /// Remove things of a kind that have no object, just as `status` shows them.
+    RemoveOrphans(Orphans),
+    /// Keep them: they are not asked about again, and never removed by themselves.
+    KeepOrphans(Orphans),
 }
 
 /// Carries out `hearth recover`.
@@ -36,7 +46,8 @@ pub(super) async fn run(args: Recover, client: &Client, out: &Output) -> Outcome
         What::Status => {
             let status = client.get(PLACE).await?;
             tell(&status, out);
-            Ok(if status["observeOnly"].is_null() { Exit::Done } else { Exit::Unwell })
+            let is_well = status["observeOnly"].is_null() && !orphans::are_asked_about(&status);
+            Ok(if is_well { Exit::Done } else { Exit::Unwell })
         }
         What::Accept => {
             let before = client.get(PLACE).await?;
@@ -48,6 +59,8 @@ pub(super) async fn run(args: Recover, client: &Client, out: &Output) -> Outcome
             out.note("accepted: the machine is made what the store says; see `hearth get all -A`");
             Ok(Exit::Done)
         }
+        What::RemoveOrphans(args) => orphans::answer(&args, "Remove", client, out).await,
+        What::KeepOrphans(args) => orphans::answer(&args, "Keep", client, out).await,
     }
 }
 
@@ -64,6 +77,10 @@ fn tell(status: &Value, out: &Output) {
         None => out.line("Nothing is held back."),
     }
     out.line(&format!("Store {} at version {}", word("lineage"), word("resourceVersion")));
+    for paused in status["paused"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        out.line(&format!("Paused: {paused}"));
+    }
+    orphans::tell(status, out);
     for found in status["orphans"].as_array().into_iter().flatten() {
         let (kind, count) = (found["kind"].as_str().unwrap_or_default(), &found["orphans"]);
         let kept = found["breaker"].as_str().map(|why| format!("; they are kept: {why}")).unwrap_or_default();

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::pauses::sentence;
 use super::routes::Places;
 
 /// Whether anything is held back, and what the controllers found without an object.
@@ -21,6 +22,8 @@ pub(super) async fn status(State(places): State<Places>) -> Json<Value> {
         "lineage": places.store.lineage(),
         "resourceVersion": places.store.resource_version().to_string(),
         "orphans": orphans,
+        "questions": places.engine.as_ref().map(|engine| engine.orphans()).unwrap_or_default(),
+        "paused": hearth_engine::pause::standing(&places.store).iter().map(sentence).collect::<Vec<_>>(),
     }))
 }
 

@@ -11,7 +11,7 @@ use hearth_engine::{Engine, Store};
 use hearth_wire::Wire;
 
 use super::credential::Credential;
-use super::{history, live, logs, look, preview, recover, sign_in, unread};
+use super::{drift, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread};
 
 /// What the places need. Clones are the same.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub(super) const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"]
 
 /// All places, behind sign-in.
 pub(super) fn router(places: Places, credential: Credential) -> Router {
-    let protocol = hearth_wire::router(places.wire.clone());
+    let (protocol, store) = (hearth_wire::router(places.wire.clone()), places.store.clone());
     Router::new()
         // For supervisors, which know no objects. `/healthz` checks nothing on purpose: a restart mends no disk.
         .route("/healthz", get(live::alive))
@@ -42,12 +42,18 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         .route("/hearth/v1/history/{plural}/{namespace}/{name}", get(history::of_namespace))
         // A question about an object that may never be stored.
         .route("/hearth/v1/diff", post(preview::answer))
+        // An answer to what was seen of an object, taken only while just that is still seen.
+        .route("/hearth/v1/drift/{plural}/{name}", post(drift::of_machine))
+        .route("/hearth/v1/drift/{plural}/{namespace}/{name}", post(drift::of_namespace))
         // How the controllers stand this very moment, and a look at everything.
         .route("/hearth/v1/controllers", get(live::controllers).post(look::at_everything))
         // Whether the store may be trusted is a question about all objects at once.
         .route("/hearth/v1/recover", get(recover::status).post(recover::accept))
+        // What has no object cannot be answered for through one.
+        .route("/hearth/v1/recover/orphans", post(orphans::answer))
         .with_state(places)
         .fallback_service(protocol)
+        .layer(from_fn_with_state(store, pauses::tell))
         .layer(from_fn_with_state(credential, sign_in::check))
         .layer(from_fn(unread::mark))
 }
