@@ -6,7 +6,7 @@
 use hearth_meta::condition::DatedCondition;
 use hearth_meta::labels::PUT_BACK_AT;
 use hearth_meta::{
-    CommonStatus, Condition, ConditionStatus, Drift, HasCommon, Reason, Resource, Time, Timestamp,
+    CommonStatus, Condition, ConditionStatus, Drift, HasCommon, MicroTime, Reason, Resource, Time, Timestamp,
 };
 use sha2::{Digest, Sha256};
 
@@ -58,7 +58,7 @@ pub(super) fn standing(look: &Look, before: Option<&Drift>, repairs: usize, now:
     }
     let id = id_of(look);
     let same = before.filter(|before| before.id == id);
-    let since = same.map_or_else(|| now.clone(), |before| before.since.clone());
+    let since = same.map_or_else(|| MicroTime(now.0), |before| before.since.clone());
     let told = before.map_or(0, |before| before.count) + i64::from(same.is_none());
     let count = told.max(i64::try_from(repairs).unwrap_or(i64::MAX));
     Some(Drift { id, since, count })

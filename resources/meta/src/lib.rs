@@ -38,5 +38,5 @@ pub use resource::{Claim, KindInfo, Resource, Scope};
 pub use status::{CommonStatus, Drift, HasCommon};
 pub use verdict::Verdict;
 
-pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference, Time};
 pub use k8s_openapi::jiff::{SignedDuration, Timestamp};

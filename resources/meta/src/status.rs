@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::DatedCondition;
-use crate::{FieldDiff, ObjectRef, Progress, Reason, Time, Verdict};
+use crate::{FieldDiff, MicroTime, ObjectRef, Progress, Reason, Time, Verdict};
 
 /// What every status says, flattened into each kind's own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,8 +49,8 @@ pub struct CommonStatus {
 pub struct Drift {
     /// Names exactly this change: another value in another field has another id. Who answers says which they saw.
     pub id: String,
-    /// Since when exactly this is seen.
-    pub since: Time,
+    /// Since when exactly this is seen; to the microsecond, so that an answer is never taken for one to a later change.
+    pub since: MicroTime,
     /// How often it was changed from outside, one after the other: different changes while it is reported, repairs
     /// of the last hour while it is fought over.
     pub count: i64,

@@ -140,7 +140,8 @@ async fn fight(home: &Home) {
         }
         home.pass(6).await;
     }
-    assert!((4..=6).contains(&held), "held back {held} times of 10");
+    // From the eighth repair within the hour on it takes longer than the other one lets go by.
+    assert!((1..=3).contains(&held), "held back {held} times of 10");
     home.world.replace(&name, &Alteration::Env).await;
     home.until_why("app/page", "Something else keeps changing spec.env[BY_HAND]").await;
     let status = home.get("Container", "page-web")["status"].clone();
