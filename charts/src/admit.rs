@@ -7,7 +7,7 @@
 //! the reason and what to do instead.
 //!
 //! A secret value stays a reference by its name. It may stand in the value of an environment
-//! variable and nowhere else.
+//! variable or in a file the service is given, and nowhere else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,6 +23,8 @@ mod service;
 mod fields;
 mod health;
 mod mounts;
+mod given;
+mod surroundings;
 mod references;
 
 /// What `${NAME}` becomes.
@@ -92,6 +94,8 @@ pub struct Service {
     pub devices: Vec<Device>,
     /// Folders in memory, sorted by target.
     pub tmpfs: Vec<Tmpfs>,
+    /// Files it is given, sorted by target.
+    pub files: Vec<File>,
     /// Whether the container's own file system cannot be written.
     pub read_only: bool,
     /// Labels of the author.
@@ -119,6 +123,61 @@ pub struct Service {
     pub cpu_limit_millis: Option<u64>,
     /// Most processes.
     pub pids_limit: Option<u64>,
+    /// Limits of each process, sorted by name.
+    pub ulimits: Vec<Ulimit>,
+    /// Further names it can look up: each with an address, or with `host-gateway`.
+    pub extra_hosts: Vec<(String, String)>,
+    /// Further groups of its first process, as numbers, sorted.
+    pub groups: Vec<String>,
+    /// Whether its first process has a terminal.
+    pub tty: bool,
+    /// Whether its first process's input stays open.
+    pub stdin_open: bool,
+}
+
+/// A limit of each process; -1 is without limit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ulimit {
+    /// Which, such as `nofile`.
+    pub name: String,
+    /// What is in force.
+    pub soft: i64,
+    /// What a process may raise it to.
+    pub hard: i64,
+}
+
+/// A file in a container that it may read and not write.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct File {
+    /// Where it is in the container, absolute and clean.
+    pub target: String,
+    /// What is in it.
+    pub content: FileContent,
+    /// Its mode, 9 bits.
+    pub mode: u32,
+    /// Its owner's number.
+    pub uid: u32,
+    /// Its group's number.
+    pub gid: u32,
+}
+
+/// What is in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileContent {
+    /// Texts and secret values, in order.
+    Parts(Vec<EnvPart>),
+    /// The file of this path in the package.
+    OfPackage(String),
+}
+
+impl File {
+    /// The path in the package, where the file is one of it.
+    pub fn of_package(&self) -> Option<&str> {
+        match &self.content {
+            FileContent::OfPackage(path) => Some(path),
+            FileContent::Parts(_) => None,
+        }
+    }
 }
 
 /// An environment variable.
@@ -137,6 +196,16 @@ pub enum EnvPart {
     Text(String),
     /// The secret value of this name.
     Secret(String),
+}
+
+impl EnvPart {
+    /// How many bytes of text it is.
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Secret(_) => 0,
+        }
+    }
 }
 
 /// How health is checked.
@@ -281,7 +350,8 @@ fn admit_seen(package: &Package<'_>, seen: &mut Vec<String>) -> Result<Admitted,
     let mut judge = Judge { package, faults: Faults::default(), warnings: Faults::default() };
     table::walk(&mut judge, &loaded);
     references::check(&mut judge, &loaded.model);
-    let services = service::all(&mut judge, &loaded.model);
+    let mut services = service::all(&mut judge, &loaded.model);
+    given::add(&mut judge, &mut services, &loaded);
     if services.is_empty() {
         judge.faults.add_at(
             At::default(),

@@ -9,6 +9,7 @@
 //! - `variables`: which variables a file uses, and what becomes of each.
 //! - `template`: what Dokploy's `template.toml` says of them.
 //! - `volumes`: which folder of the data takes the place of which path or volume.
+//! - `given`: files a service is given: configs, secrets, and files written at install.
 //! - `service`: the fields of a service.
 //! - `front`: the service people open, and its port.
 //! - `write`: our compose file and the App's manifest.
@@ -28,6 +29,7 @@ mod report;
 mod variables;
 mod template;
 mod volumes;
+mod given;
 mod service;
 mod front;
 mod write;
@@ -105,6 +107,7 @@ fn read(
     {
         report.name = app_name(name);
     }
+    given::from_install_files(&mut document.root, report);
     service::leave_out_foreign_keys(&mut document.root, report);
     let values = variables::decide(&document.root, &report.name, &template.values);
     let lookup = |name: &str| values.text(name);
@@ -151,16 +154,18 @@ fn convert(
     report.main_service = front.service.clone();
     report.main_port = front.port;
     let mut folders = volumes::Folders::new(&root);
+    let mut given = given::Given::new(&root, &mut report);
     let services = root.as_map_mut().and_then(|root| root.remove("services"));
     let mut ours = Map::new();
     for (name, node) in services.and_then(|node| node.as_map().cloned()).into_iter().flatten() {
-        if let Some(node) = service::convert(&name, node, &mut folders, &mut report) {
+        if let Some(node) = service::convert(&name, node, &mut folders, &mut given, &mut report) {
             ours.insert(name, node);
         }
     }
     service::forget_missing(&mut ours, &mut report);
+    service::tell_jobs(&mut ours, &mut report);
     leave_out_sections(&root, &mut report);
-    let compose = write::compose(&ours);
+    let compose = write::compose(&ours, &given.sections());
     let mut files = BTreeMap::from([
         ("compose.yml".to_owned(), compose),
         (format!("{AUTHOR}/compose.yml"), request.text.to_owned()),
@@ -182,7 +187,7 @@ fn leave_out_sections(root: &Node, report: &mut Report) {
             "version" | "name" => continue,
             "networks" => "every app has one network of its own",
             "volumes" => "volumes became folders of the app's data",
-            "configs" | "secrets" => "nothing uses it any more",
+            "configs" | "secrets" => continue,
             key if key.starts_with("x-") => "it speaks to another tool",
             _ => match FILE.find(key).map(|field| field.rule) {
                 Some(Rule::Ignored(why) | Rule::Refused(why)) => why,

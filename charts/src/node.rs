@@ -157,6 +157,21 @@ impl Node {
         }
     }
 
+    /// Whether this value, which comes later, repeats an earlier one. A number repeats a text that reads like it; a
+    /// text repeats no number, which is how Docker Compose compares.
+    pub(crate) fn repeats(&self, earlier: &Node) -> bool {
+        match (&self.value, &earlier.value) {
+            (Value::List(a), Value::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.repeats(b))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|((ka, a), (kb, b))| ka == kb && a.repeats(b))
+            }
+            (_, Value::Text(text)) if self.number().is_some() => text.parse().ok() == self.number(),
+            _ => self.same(earlier),
+        }
+    }
+
     /// How much the tree holds: its values, with a share for long texts.
     pub(crate) fn weight(&self) -> usize {
         match &self.value {

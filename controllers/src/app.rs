@@ -23,6 +23,7 @@ use hearth_meta::{Problem, labels};
 mod observe;
 mod render;
 mod service;
+mod given;
 mod children;
 mod plan;
 mod take_down;

@@ -1,8 +1,8 @@
 //! *Makes true*: one service's container exists exactly as declared, and runs or is stopped as wanted.
 //!
 //! *Looks at*: the container of its name, as inspected; its Image, Secrets, Volumes, Networks and the Containers it
-//! depends on, as the store says; its leaves of data, on the disk.
-//! *Owns*: the container, and its own places on networks. Guests of a Network are the Network's.
+//! depends on, as the store says; its leaves of data and the files it is given, on the disk.
+//! *Owns*: the container, the files it is given, and its own places on networks. Guests of a Network are the Network's.
 //! *Woken by*: its own objects, container events of the engine, whatever it refers to.
 //! *Never*: restarts what the engine itself is still restarting (two supervisors never fight); trusts a label that
 //! says the container is as applied; starts on data that is gone; runs a finished job again; removes a container
@@ -29,6 +29,7 @@ use crate::wakes::wakes;
 
 mod triggers;
 mod observe;
+mod given;
 mod diff;
 mod keep;
 mod plan;

@@ -76,7 +76,13 @@ impl Containers for Docker {
     }
 
     async fn start(&self, id: &str) -> Result<(), Fault> {
-        self.change(CHANGE, self.api.start_container(check_name(id)?, None)).await
+        let started = self.change(CHANGE, self.api.start_container(check_name(id)?, None)).await;
+        started.map_err(|fault| match &fault {
+            Fault::Failed(said) | Fault::Refused(said) if said.contains("setting rlimit") => {
+                Fault::Refused(format!("this machine cannot give the ulimits asked for; lower them ({said})"))
+            }
+            _ => fault,
+        })
     }
 
     async fn stop(&self, id: &str, grace: Duration) -> Result<(), Fault> {

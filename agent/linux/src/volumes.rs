@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! instances/<instance>/files/...        the author's and the rendered files (0600, folders 0700)
+//! instances/<instance>/given/<holder>/  files that are mounted into one container (folders 0700)
 //! instances/<instance>/data/<leaf>      one folder of data, made once, with a marker
 //! ```
 //!
@@ -20,6 +21,7 @@ mod erase;
 mod fault;
 mod files;
 mod folder;
+mod given;
 mod leaf;
 mod marker;
 mod package;
@@ -30,7 +32,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hearth_capabilities::Fault;
-use hearth_capabilities::volumes::{Leaf, LeafState, ListedLeaf, Volumes};
+use hearth_capabilities::volumes::{Given, Leaf, LeafState, ListedLeaf, Volumes};
 use rustix::fs::{FlockOperation, Mode};
 
 use fault::{ReadFault, WriteFault};
@@ -164,6 +166,21 @@ impl Volumes for LinuxVolumes {
     async fn remove_files(&self, instance: &str) -> Result<(), Fault> {
         let instance = instance.to_owned();
         self.on_disk(move |disk| disk.remove_files(&instance)).await
+    }
+
+    async fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault> {
+        let given = given.clone();
+        self.on_disk(move |disk| disk.find_given(&given)).await
+    }
+
+    async fn give(&self, given: &Given) -> Result<Vec<String>, Fault> {
+        let given = given.clone();
+        self.on_disk(move |disk| disk.give(&given)).await
+    }
+
+    async fn take_back(&self, instance: &str, holder: &str) -> Result<(), Fault> {
+        let (instance, holder) = (instance.to_owned(), holder.to_owned());
+        self.on_disk(move |disk| disk.take_back(&instance, &holder)).await
     }
 
     async fn read_package(&self, path: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault> {

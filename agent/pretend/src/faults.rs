@@ -40,6 +40,9 @@ pub enum Op {
     SaveFiles,
     LoadFiles,
     RemoveFiles,
+    FindGiven,
+    Give,
+    TakeBack,
     ReadPackage,
 }
 
@@ -67,6 +70,9 @@ impl Op {
             | Self::SaveFiles
             | Self::LoadFiles
             | Self::RemoveFiles
+            | Self::FindGiven
+            | Self::Give
+            | Self::TakeBack
             | Self::ReadPackage => Backend::Disk,
             _ => Backend::Engine,
         }
@@ -92,6 +98,8 @@ impl Op {
             Self::RemoveLeaf => Some("remove leaf"),
             Self::SaveFiles => Some("save files"),
             Self::RemoveFiles => Some("remove files"),
+            Self::Give => Some("give files"),
+            Self::TakeBack => Some("take files back"),
             _ => None,
         }
     }

@@ -37,6 +37,7 @@ mod images;
 mod events;
 mod proxy;
 mod volumes;
+mod given;
 mod saved;
 
 pub use browser::Reply;

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use hearth_capabilities::Fault;
-use hearth_capabilities::volumes::{Leaf, LeafFacts, LeafState, ListedLeaf, Volumes};
+use hearth_capabilities::volumes::{Given, Leaf, LeafFacts, LeafState, ListedLeaf, Volumes};
 use serde::{Deserialize, Serialize};
 
 use crate::faults::Op;
+use crate::given;
 use crate::machine::Machine;
 
 /// Where the instances seem to be.
-const ROOT: &str = "/srv/pretend/instances";
+pub(crate) const ROOT: &str = "/srv/pretend/instances";
 
 /// The limits of the real hands.
 const MAX_PART_BYTES: usize = 220;
@@ -33,6 +34,8 @@ pub(crate) struct Disk {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Instance {
     files: Option<BTreeMap<String, Vec<u8>>>,
+    #[serde(default)]
+    given: given::Files,
     /// What is under `data/`, by path. Folders on the way are not listed.
     data: BTreeMap<String, Node>,
 }
@@ -52,8 +55,12 @@ struct Package {
 }
 
 impl Disk {
-    /// Whether a folder of the machine is there, for binding it.
+    /// Whether a folder or a given file of the machine is there, for binding it.
     pub(crate) fn has_folder(&self, path: &str) -> bool {
+        if let Some((instance, holder, name)) = given::parts(path) {
+            let held = self.given(instance).and_then(|all| all.get(holder));
+            return held.is_some_and(|held| held.contains_key(name));
+        }
         if let Some(rest) = path.strip_prefix(ROOT).and_then(|rest| rest.strip_prefix('/')) {
             let Some((instance, path)) = rest.split_once("/data/") else {
                 return self.instances.contains_key(rest.split('/').next().unwrap_or_default());
@@ -64,6 +71,23 @@ impl Disk {
         let is_below_known =
             |folder: &String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
         self.folders.contains(path) || !self.folders.iter().any(is_below_known)
+    }
+
+    pub(crate) fn given(&self, instance: &str) -> Option<&given::Files> {
+        self.instances.get(instance).map(|each| &each.given)
+    }
+
+    pub(crate) fn given_mut(&mut self, instance: &str) -> &mut given::Files {
+        &mut self.instances.entry(instance.to_owned()).or_default().given
+    }
+
+    fn take_back(&mut self, name: &str, holder: &str) {
+        if let Some(instance) = self.instances.get_mut(name) {
+            instance.given.remove(holder);
+            if instance.is_empty() {
+                self.instances.remove(name);
+            }
+        }
     }
 
     pub(crate) fn put(&mut self, leaf: &Leaf, node: Option<Node>) {
@@ -138,7 +162,8 @@ impl Disk {
     fn remove_files(&mut self, name: &str) {
         if let Some(instance) = self.instances.get_mut(name) {
             instance.files = None;
-            if instance.data.is_empty() {
+            instance.given.clear();
+            if instance.is_empty() {
                 self.instances.remove(name);
             }
         }
@@ -146,6 +171,10 @@ impl Disk {
 }
 
 impl Instance {
+    fn is_empty(&self) -> bool {
+        self.files.is_none() && self.given.is_empty() && self.data.is_empty()
+    }
+
     fn holds_below(&self, path: &str) -> bool {
         let below = format!("{path}/");
         self.data.keys().any(|each| each.starts_with(&below))
@@ -259,6 +288,26 @@ impl Volumes for Machine {
         .await
     }
 
+    async fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault> {
+        given::check(given)?;
+        self.call(Op::FindGiven, &given.holder, |state| Ok(given::find(state, given))).await
+    }
+
+    async fn give(&self, given: &Given) -> Result<Vec<String>, Fault> {
+        given::check(given)?;
+        self.call(Op::Give, &given.holder, |state| Ok(given::give(state, given))).await
+    }
+
+    async fn take_back(&self, instance: &str, holder: &str) -> Result<(), Fault> {
+        check_instance(instance)?;
+        check_instance(holder)?;
+        self.call(Op::TakeBack, holder, |state| {
+            state.disk.take_back(instance, holder);
+            Ok(())
+        })
+        .await
+    }
+
     async fn read_package(&self, path: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
         if !path.starts_with('/') || path.split('/').any(|part| part == "." || part == "..") {
             return Err(Fault::Refused(format!(
@@ -287,7 +336,7 @@ fn check_leaf(leaf: &Leaf) -> Result<(), Fault> {
     check_path(&leaf.path, MAX_LEAF_PARTS)
 }
 
-fn check_instance(instance: &str) -> Result<(), Fault> {
+pub(crate) fn check_instance(instance: &str) -> Result<(), Fault> {
     check_path(instance, 1)
 }
 

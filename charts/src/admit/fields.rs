@@ -28,13 +28,6 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, service: &Node) {
             judge.refuse(node, path(field), format!("is not allowed: {why}"));
         }
     }
-    for (field, section) in [("configs", "configs"), ("secrets", "secrets")] {
-        if let Some(node) = service.get(field) {
-            let message =
-                format!("{section} are not mounted yet; use a folder under `volumes`, or a secret value");
-            judge.refuse(node, path(field), message);
-        }
-    }
     security(judge, name, service);
     copies(judge, name, service);
     network_mode(judge, name, service);

@@ -154,7 +154,7 @@ fn granted(folders: &[String], source: &str) -> bool {
 }
 
 /// Whether something may be mounted at a path of the container.
-fn target(judge: &mut Judge<'_>, path: &str, node: &Node, into: &str) -> bool {
+pub(super) fn target(judge: &mut Judge<'_>, path: &str, node: &Node, into: &str) -> bool {
     const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
     let clean = path::clean(into);
     let under = |folder: &str| {

@@ -1,4 +1,4 @@
-//! Secrets stay references: only the value of an environment variable may hold one.
+//! Secrets stay references: only the value of an environment variable and the content of a config may hold one.
 
 use super::{DATA, Judge, Package, Value};
 use crate::compose::secret;
@@ -31,9 +31,10 @@ pub(super) fn check(judge: &mut Judge<'_>, model: &Node) {
 fn visit<'a>(judge: &mut Judge<'_>, node: &'a Node, path: &mut Path, keys: &mut Vec<&'a str>) {
     match &node.value {
         Tree::Text(text) => {
-            let in_environment = matches!(keys.as_slice(), ["services", _, "environment", _]);
+            let in_environment =
+                matches!(keys.as_slice(), ["services", _, "environment", _] | ["configs", _, "content"]);
             if secret::is_marked(text) && !in_environment {
-                let message = "a secret can only be the value of an environment variable; put it there";
+                let message = "a secret can only be the value of an environment variable or the content of a config; put it there";
                 judge.refuse(node, path.to_string(), message);
             }
             let is_source = matches!(keys.as_slice(), ["services", _, "volumes", "source"]);

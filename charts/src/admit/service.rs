@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Condition, Dependency, EnvPart, EnvVar, Judge, Restart, Service, fields, health, mounts};
+use super::{
+    Condition, Dependency, EnvPart, EnvVar, Judge, Restart, Service, fields, health, mounts, surroundings,
+};
 use crate::compose::secret;
 use crate::node::{Map, Node, Value};
 
@@ -45,6 +47,7 @@ fn one(judge: &mut Judge<'_>, services: &Map, name: &str, node: &Node) -> Servic
         folders: mounted.folders,
         devices: mounts::devices(judge, name, node),
         tmpfs: mounted.tmpfs,
+        files: Vec::new(),
         read_only: flag("read_only") == Some(true),
         labels: fields::labels(judge, name, node),
         aliases: aliases(name, node),
@@ -59,6 +62,11 @@ fn one(judge: &mut Judge<'_>, services: &Map, name: &str, node: &Node) -> Servic
         memory_limit: fields::amount(limit("mem_limit", "memory")),
         cpu_limit_millis: fields::cores(limit("cpus", "cpus")),
         pids_limit: fields::amount(limit("pids_limit", "pids")),
+        ulimits: surroundings::ulimits(judge, name, node),
+        extra_hosts: surroundings::extra_hosts(judge, name, node),
+        groups: surroundings::groups(judge, name, node),
+        tty: flag("tty") == Some(true),
+        stdin_open: flag("stdin_open") == Some(true),
     }
 }
 
@@ -83,7 +91,7 @@ fn checked(judge: &mut Judge<'_>, name: &str, node: &Node) {
     }
 }
 
-fn is_host_name(text: &str) -> bool {
+pub(super) fn is_host_name(text: &str) -> bool {
     let fits = |label: &str| {
         (1..=63).contains(&label.len())
             && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
@@ -117,7 +125,7 @@ fn environment(judge: &mut Judge<'_>, name: &str, node: &Node) -> Vec<EnvVar> {
     out
 }
 
-fn parts(text: &str) -> Vec<EnvPart> {
+pub(super) fn parts(text: &str) -> Vec<EnvPart> {
     let parts = secret::parts(text).into_iter().map(|part| match part {
         secret::Part::Text(text) => EnvPart::Text(text.to_owned()),
         secret::Part::Secret(name) => EnvPart::Secret(name.to_owned()),

@@ -113,7 +113,6 @@ impl Chain<'_, '_> {
             root = merge::files(root, over)?;
             unique::enforce(&mut root)?;
             canonical::canonical(&mut root)?;
-            unique::enforce(&mut root)?;
             resets = document.resets;
         }
         let folder = path::parent(file);

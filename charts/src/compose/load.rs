@@ -44,6 +44,8 @@ pub(crate) struct Loaded {
     pub written: Node,
     /// The typed model, with only what enabled services use.
     pub model: Node,
+    /// The variables of the project.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// Loads a project. The names of all files read are left in `seen`, for the places in problems.
@@ -76,7 +78,7 @@ pub(crate) fn load(request: Request<'_>, seen: &mut Vec<String>) -> Result<Loade
     consistency::check(&mut model, &disabled)?;
     service_files::resolve(&mut model, &root, &mut loader, &environment)?;
     consistency::drop_unused(&mut model);
-    Ok(Loaded { project, written: root, model })
+    Ok(Loaded { project, written: root, model, environment })
 }
 
 /// The state that all files of one project share.

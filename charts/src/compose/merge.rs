@@ -169,7 +169,8 @@ pub(crate) fn as_printed(node: &Node) -> String {
         Value::Large(value) => value.to_string(),
         Value::Float(value) => printed::float(*value),
         Value::Single(value) => printed::single(*value),
-        Value::Text(text) | Value::Time(text) => text.clone(),
+        Value::Text(text) => text.clone(),
+        Value::Time(text) => printed::time(text),
         Value::Null => "<nil>".to_owned(),
         _ => String::new(),
     }

@@ -1,4 +1,4 @@
-//! How Docker Compose, a Go program, prints numbers and spans of time as text.
+//! How Docker Compose, a Go program, prints numbers, times and spans of time as text.
 
 /// A number as it reads inside text: six digits before the exponent form begins.
 pub(crate) fn float(value: f64) -> String {
@@ -40,6 +40,19 @@ fn plain(mantissa: &str, exponent: i32) -> String {
         return format!("{sign}{digits}{}", "0".repeat(point - digits.len()));
     }
     format!("{sign}{}.{}", &digits[..point], &digits[point..])
+}
+
+/// A time of RFC 3339 as it reads inside text: `2024-01-01 10:00:00 +0000 UTC`, `... +0200 +0200`.
+pub(crate) fn time(text: &str) -> String {
+    let Some((date, rest)) = text.split_once('T') else { return text.to_owned() };
+    match rest.strip_suffix('Z') {
+        Some(time) => format!("{date} {time} +0000 UTC"),
+        None => {
+            let (time, zone) = rest.split_at(rest.rfind(['+', '-']).unwrap_or(rest.len()));
+            let zone = zone.replace(':', "");
+            format!("{date} {time} {zone} {zone}")
+        }
+    }
 }
 
 const SECOND: u64 = 1_000_000_000;

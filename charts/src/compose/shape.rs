@@ -151,7 +151,7 @@ impl<'a> Seen<'a> {
         if let Some(text) = item.as_text() {
             return !self.texts.insert(text);
         }
-        if self.others.iter().any(|earlier| earlier.same(item)) {
+        if self.others.iter().any(|earlier| item.repeats(earlier)) {
             return true;
         }
         if self.others.len() < MOST_COMPARED {
@@ -183,7 +183,8 @@ fn type_of(node: &Node, types: Types) -> bool {
         Value::Map(_) => has(Types::MAP),
         Value::Int(_) | Value::Large(_) => has(Types::INT | Types::NUMBER),
         Value::Float(_) | Value::Single(_) => {
-            node.number().is_some_and(f64::is_finite) && has(Types::NUMBER)
+            // What may be nothing at all is read as text, where infinity has a word too.
+            (node.number().is_some_and(f64::is_finite) || has(Types::NULL)) && has(Types::NUMBER)
                 || (has(Types::INT) && whole(node).is_some())
         }
         Value::Time(_) | Value::Bytes(_) | Value::Duration(_) | Value::Mode(_) => false,

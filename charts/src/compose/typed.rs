@@ -17,10 +17,35 @@ pub(crate) fn read(root: &Node) -> Result<Node, Faults> {
     if let Some(entries) = root.as_map() {
         // Extensions of the file itself are printed; deeper ones are not.
         let extensions = entries.iter().filter(|(key, _)| key.starts_with("x-"));
-        model.extend(extensions.map(|(key, value)| (key.clone(), value.clone())));
+        for (key, value) in extensions.clone().filter(|(_, value)| has_infinity(value)) {
+            stage.faults.add_at(value.at, key.as_str(), "infinity and what is no number cannot be printed");
+        }
+        model.extend(extensions.map(|(key, value)| (key.clone(), without_empty_lists(value.clone()))));
     }
     stage.faults.stop()?;
     Ok(Node::map(model, root.at))
+}
+
+fn has_infinity(node: &Node) -> bool {
+    match &node.value {
+        Value::Float(number) => !number.is_finite(),
+        Value::List(items) => items.iter().any(has_infinity),
+        Value::Map(entries) => entries.values().any(has_infinity),
+        _ => false,
+    }
+}
+
+/// In an extension a list without items is printed as nothing.
+fn without_empty_lists(mut node: Node) -> Node {
+    node.value = match node.value {
+        Value::List(items) if items.is_empty() => Value::Null,
+        Value::List(items) => Value::List(items.into_iter().map(without_empty_lists).collect()),
+        Value::Map(entries) => {
+            Value::Map(entries.into_iter().map(|(key, value)| (key, without_empty_lists(value))).collect())
+        }
+        value => value,
+    };
+    node
 }
 
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! The fields of a service: kept, changed, left out, or refused.
 
+use super::given::Given;
 use super::report::{Entry, Report, SetApart};
 use super::volumes::{Folders, Place};
 use super::{text_of, write};
@@ -8,6 +9,9 @@ use crate::compose::schema::service::SERVICE;
 use crate::node::{Map, Node, Value};
 
 mod commands;
+mod roles;
+
+pub(super) use roles::{forget_missing, tell_jobs};
 
 /// Keys that other tools added to the format and that mean nothing to an app.
 const FOREIGN: [&str; 2] = ["exclude_from_hc", "is_directory"];
@@ -31,11 +35,6 @@ pub(super) fn leave_out_foreign_keys(root: &mut Node, report: &mut Report) {
                     report.dropped.push(Entry::new(format!("{path}.{key}"), "folders are made by Hearth"));
                 }
             }
-            if mount.remove("content").is_some() {
-                let reason = "a file written at install cannot be carried; build it into the image or set it in the app";
-                report.refused.push(Entry::new(format!("{path}.content"), reason));
-                mount.remove("mode");
-            }
         }
     }
 }
@@ -45,6 +44,7 @@ pub(super) fn convert(
     name: &str,
     mut node: Node,
     folders: &mut Folders,
+    given: &mut Given,
     report: &mut Report,
 ) -> Option<Node> {
     let path = |key: &str| format!("services.{name}.{key}");
@@ -67,6 +67,7 @@ pub(super) fn convert(
         let mut stage = Stage { service: name, key: &key, report, out: &mut out };
         match key.as_str() {
             "volumes" => stage.volumes(&field, folders),
+            "configs" | "secrets" => given.files(&mut stage, &field),
             "ports" => stage.ports(&field),
             "environment" => stage.environment(&field),
             "networks" => stage.networks(&field),
@@ -92,41 +93,41 @@ fn says_nothing(node: &Node) -> bool {
     }
 }
 
-struct Stage<'a> {
-    service: &'a str,
-    key: &'a str,
-    report: &'a mut Report,
-    out: &'a mut Map,
+pub(super) struct Stage<'a> {
+    pub(super) service: &'a str,
+    pub(super) key: &'a str,
+    pub(super) report: &'a mut Report,
+    pub(super) out: &'a mut Map,
 }
 
 impl Stage<'_> {
-    fn path(&self) -> String {
+    pub(super) fn path(&self) -> String {
         format!("services.{}.{}", self.service, self.key)
     }
 
-    fn drop(&mut self, why: impl Into<String>) {
+    pub(super) fn drop(&mut self, why: impl Into<String>) {
         let path = self.path();
         self.report.dropped.push(Entry::new(path, why));
     }
 
-    fn change(&mut self, why: impl Into<String>) {
+    pub(super) fn change(&mut self, why: impl Into<String>) {
         let path = self.path();
         self.report.changed.push(Entry::new(path, why));
     }
 
-    fn refuse(&mut self, why: impl Into<String>) {
+    pub(super) fn refuse(&mut self, why: impl Into<String>) {
         let path = self.path();
         self.report.refused.push(Entry::new(path, why));
     }
 
-    fn keep(&mut self, field: Node) {
+    pub(super) fn keep(&mut self, field: Node) {
         let path = self.path();
         self.report.kept.push(Entry::new(path, "as written"));
         self.out.insert(self.key.to_owned(), field);
     }
 
     /// It makes the app one that manages the host.
-    fn host(&mut self, why: impl Into<String>) {
+    pub(super) fn host(&mut self, why: impl Into<String>) {
         self.report.set_apart = self.report.set_apart.or(Some(SetApart::Host));
         self.refuse(why);
     }
@@ -163,7 +164,12 @@ impl Stage<'_> {
                 self.host("the app wants to manage the host itself");
             }
             ("security_opt", _) => self.drop("every app is confined in the same way"),
-            ("group_add", _) => self.drop("apps join no groups of the host"),
+            ("group_add", _) => self.groups(&field),
+            ("extra_hosts", _) => self.hosts(&field),
+            // Not every machine can give more than it has, and then nothing would start.
+            ("ulimits", _) => {
+                self.drop("the machine's own limits apply; add it again if the app asks for more")
+            }
             ("gpus", _) => self.drop("no graphics card is passed on; the app runs without"),
             ("runtime", "nvidia") => self.drop("no graphics card is passed on; the app runs without"),
             ("sysctls", _) => self.sysctls(&field),
@@ -172,9 +178,6 @@ impl Stage<'_> {
             ("build", _) => {
                 self.report.set_apart = self.report.set_apart.or(Some(SetApart::Build));
                 self.refuse("there is no image, and images are not built here");
-            }
-            ("configs" | "secrets", _) => {
-                self.refuse("files made from configs and secrets cannot be carried")
             }
             _ => match SERVICE.find(self.key).map(|field| field.rule) {
                 Some(Rule::Ignored(why)) => self.drop(why),
@@ -190,6 +193,39 @@ impl Stage<'_> {
             self.host("the app wants to route for other machines")
         } else {
             self.drop("it runs without, less tuned")
+        }
+    }
+
+    /// Groups by number; a name is one of the host's.
+    fn groups(&mut self, field: &Node) {
+        let (numbers, names): (Vec<String>, Vec<String>) =
+            write::texts_of(field).into_iter().partition(|group| group.parse::<u32>().is_ok());
+        if !names.is_empty() {
+            self.drop("apps join no groups of the host by name");
+        }
+        if !numbers.is_empty() {
+            let at = field.at;
+            self.keep(Node::list(numbers.into_iter().map(|number| Node::text(number, at)).collect(), at));
+        }
+    }
+
+    /// Names with an address; one that has yet to be looked up has none.
+    fn hosts(&mut self, field: &Node) {
+        let pairs: Vec<String> = match &field.value {
+            Value::Map(_) => write::texts_of(field),
+            _ => write::texts_of(field).iter().map(|text| text.replacen(':', "=", 1)).collect(),
+        };
+        let has_address = |text: &String| {
+            let address = text.split_once('=').map_or("", |(_, address)| address);
+            address == "host-gateway" || address.parse::<std::net::IpAddr>().is_ok()
+        };
+        let (kept, dropped): (Vec<_>, Vec<_>) = pairs.into_iter().partition(has_address);
+        if !dropped.is_empty() {
+            self.drop("a name without a plain address is not added");
+        }
+        if !kept.is_empty() {
+            let at = field.at;
+            self.keep(Node::list(kept.into_iter().map(|pair| Node::text(pair, at)).collect(), at));
         }
     }
 
@@ -402,28 +438,6 @@ fn expose(node: &Node, out: &mut Map) {
     if !ports.is_empty() {
         let list = ports.into_iter().map(|port| Node::text(port, node.at)).collect();
         out.insert("expose".to_owned(), Node::list(list, node.at));
-    }
-}
-
-/// Takes dependencies on services that are not run out of the others.
-pub(super) fn forget_missing(services: &mut Map, report: &mut Report) {
-    let names: Vec<String> = services.keys().cloned().collect();
-    for (name, service) in services.iter_mut() {
-        let Some(fields) = service.as_map_mut() else { continue };
-        let Some(depends) = fields.get_mut("depends_on").and_then(Node::as_map_mut) else { continue };
-        depends.retain(|target, _| {
-            let there = names.contains(target);
-            if !there {
-                report.dropped.push(Entry::new(
-                    format!("services.{name}.depends_on.{target}"),
-                    "that service is not run",
-                ));
-            }
-            there
-        });
-        if depends.is_empty() {
-            fields.remove("depends_on");
-        }
     }
 }
 

@@ -57,6 +57,8 @@ struct Seen {
     /// In a command line, where a secret can be read from the environment instead.
     in_command: bool,
     without_default: bool,
+    /// What a secret file is made of.
+    is_secret: bool,
     as_source: bool,
 }
 
@@ -72,7 +74,7 @@ pub(super) fn decide(root: &Node, app: &str, told: &Told) -> Values {
 }
 
 fn one(name: &str, seen: &Seen, known: Option<(ValueKind, String)>) -> Decision {
-    let secret = is_secret(name) || matches!(known, Some((ValueKind::Secret, _)));
+    let secret = seen.is_secret || is_secret(name) || matches!(known, Some((ValueKind::Secret, _)));
     let elsewhere = seen.elsewhere || (seen.in_command && !secret);
     match known {
         Some((_, text)) if elsewhere => return Decision::Fixed(text),
@@ -133,7 +135,14 @@ fn is_secret(name: &str) -> bool {
 fn visit<'a>(node: &'a Node, keys: &mut Vec<&'a str>, seen: &mut BTreeMap<String, Seen>) {
     match &node.value {
         Value::Text(text) => {
-            let in_environment = matches!(keys.as_slice(), ["services", _, "environment", ..]);
+            let in_environment =
+                matches!(keys.as_slice(), ["services", _, "environment", ..] | ["configs", _, "content"]);
+            // A file that holds a variable's value, named and not written with a dollar.
+            if let ["configs" | "secrets", _, "environment"] = keys.as_slice() {
+                let seen = seen.entry(text.clone()).or_default();
+                seen.without_default = true;
+                seen.is_secret |= keys[0] == "secrets";
+            }
             let in_command = matches!(
                 keys.as_slice(),
                 ["services", _, "command" | "entrypoint"] | ["services", _, "healthcheck", "test"]
@@ -149,7 +158,7 @@ fn visit<'a>(node: &'a Node, keys: &mut Vec<&'a str>, seen: &mut BTreeMap<String
                 seen.without_default |= !found.has_default;
                 seen.as_source |= as_source && first;
             }
-            if in_environment {
+            if keys.len() > 2 && keys[0] == "services" && in_environment {
                 bare(text, keys, seen);
             }
         }

@@ -39,8 +39,12 @@ pub(super) fn pairs_of(node: &Node) -> Vec<(String, Option<String>)> {
 }
 
 /// The compose file of the package.
-pub(super) fn compose(services: &Map) -> String {
-    let mut out = String::from("services:\n");
+pub(super) fn compose(services: &Map, sections: &Map) -> String {
+    let mut out = String::new();
+    for (name, section) in sections {
+        entry(&mut out, name, section, 0);
+    }
+    out.push_str("services:\n");
     for (name, service) in services {
         out.push_str(&format!("  {}:\n", word(name)));
         for (key, value) in service.as_map().into_iter().flatten() {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hearth_charts::admit::{
-    Admitted, Condition, EnvPart, EnvVar, Health, Mount, Package, Restart, Service, Tmpfs, Value, admit,
+    Admitted, Condition, EnvPart, EnvVar, File, FileContent, Health, Mount, Package, Restart, Service, Tmpfs,
+    Value, admit,
 };
 use hearth_meta::Problem;
 
@@ -241,4 +242,89 @@ fn a_dependency_on_a_service_that_is_not_run_is_none() {
     let admitted = admitted(file);
     assert_eq!((admitted.services.len(), admitted.services[0].depends_on.len()), (1, 0));
     assert_eq!(admitted.warnings[0].field, "services.b.profiles");
+}
+
+const GIVEN: &str = r#"
+services:
+  a:
+    image: a
+    user: "999:998"
+    configs: [conf, {source: site, target: /etc/site/main, mode: 0640, uid: "3", gid: "4"}]
+    secrets: [word, {source: word, target: other, mode: 0444}]
+    tty: true
+    stdin_open: true
+    shm_size: 1gb
+    pids_limit: 64
+    ulimits: {nofile: {soft: 1024, hard: 2048}, memlock: -1, core: 0, rtprio: 99}
+    extra_hosts: ["host.docker.internal:host-gateway", "nas=192.168.1.9"]
+    group_add: [44, "988"]
+  b:
+    image: b
+    secrets: [word]
+configs:
+  conf: {content: "user=${TZ} password=${DB_PASSWORD}"}
+  site: {environment: TZ}
+secrets:
+  word: {environment: DB_PASSWORD}
+"#;
+
+#[test]
+fn a_service_is_given_its_configs_and_secrets_as_files() {
+    let services =
+        try_admit(GIVEN, Some("a")).unwrap_or_else(|problems| panic!("{}", lines(&problems))).services;
+    let secret = || FileContent::Parts(vec![EnvPart::Secret("DB_PASSWORD".to_owned())]);
+    let file =
+        |target: &str, content, mode, uid, gid| File { target: target.into(), content, mode, uid, gid };
+    let conf = vec![
+        EnvPart::Text("user=Europe/Paris password=".to_owned()),
+        EnvPart::Secret("DB_PASSWORD".to_owned()),
+    ];
+    let wanted = [
+        file("/conf", FileContent::Parts(conf), 0o444, 999, 998),
+        file("/etc/site/main", FileContent::Parts(text("Europe/Paris")), 0o640, 3, 4),
+        file("/run/secrets/other", secret(), 0o444, 999, 998),
+        file("/run/secrets/word", secret(), 0o400, 999, 998),
+    ];
+    assert_eq!(services[0].files, wanted);
+    // Nobody knows here as whom `b` runs, so whoever it is may read; nobody else can reach the file.
+    assert_eq!(services[1].files, [file("/run/secrets/word", secret(), 0o444, 0, 0)]);
+}
+
+#[test]
+fn a_file_of_the_package_can_be_given_and_one_beside_it_cannot() {
+    let compose = "services: {a: {image: a, configs: [c], secrets: [s]}}\nconfigs: {c: {file: ./etc/c.conf}}\nsecrets: {s: {file: etc}}";
+    let files = BTreeMap::from([
+        ("compose.yml".to_owned(), compose.as_bytes().to_vec()),
+        ("etc/c.conf".to_owned(), vec![0xff, 0]),
+    ]);
+    let admit = |files: &BTreeMap<String, Vec<u8>>| {
+        admit(&Package { files, values: &values(), devices: &[], folders: &[], main_service: None })
+    };
+    let problems = admit(&files).unwrap_err();
+    assert_eq!(problems.len(), 1, "{}", lines(&problems));
+    assert!(
+        problems[0].field == "secrets.s.file" && problems[0].message.contains("folder"),
+        "{}",
+        problems[0]
+    );
+    let mut fits = files.clone();
+    fits.insert("compose.yml".to_owned(), compose.replace("file: etc", "file: etc/c.conf").into_bytes());
+    let admitted = admit(&fits).unwrap_or_else(|problems| panic!("{}", lines(&problems)));
+    let given: Vec<_> =
+        admitted.services[0].files.iter().map(|file| (file.target.as_str(), file.of_package())).collect();
+    assert_eq!(given, [("/c", Some("etc/c.conf")), ("/run/secrets/s", Some("etc/c.conf"))]);
+}
+
+#[test]
+fn what_is_around_a_service_is_honoured_and_what_weighs_on_the_host_is_said_to_have_no_effect() {
+    let admitted = try_admit(GIVEN, Some("a")).unwrap_or_else(|problems| panic!("{}", lines(&problems)));
+    let a = &admitted.services[0];
+    let limits: Vec<_> = a.ulimits.iter().map(|l| (l.name.as_str(), l.soft, l.hard)).collect();
+    assert_eq!(limits, [("core", 0, 0), ("memlock", -1, -1), ("nofile", 1024, 2048)]);
+    assert_eq!((a.shm_size, a.pids_limit, a.tty, a.stdin_open), (Some(1 << 30), Some(64), true, true));
+    let host = |name: &str, address: &str| (name.to_owned(), address.to_owned());
+    assert_eq!(a.extra_hosts, [host("host.docker.internal", "host-gateway"), host("nas", "192.168.1.9")]);
+    assert_eq!(a.groups, ["44", "988"]);
+    let fields: Vec<_> = admitted.warnings.iter().map(|warning| warning.field.as_str()).collect();
+    assert_eq!(fields, ["services.a.ulimits.rtprio"]);
 }

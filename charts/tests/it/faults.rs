@@ -110,3 +110,64 @@ fn a_bad_file_names_its_place_and_its_file() {
         assert!(problem.position.is_some());
     }
 }
+
+#[test]
+fn two_apps_may_ask_for_the_same_port_of_the_host_and_neither_gets_it() {
+    let file = "services: {a: {image: a, ports: [\"8080:80\"]}}";
+    for _ in 0..2 {
+        let admitted = try_admit(file, None).unwrap();
+        assert_eq!(admitted.services[0].ports, [80]);
+        assert!(admitted.warnings[0].message.contains("8080"), "{}", admitted.warnings[0]);
+    }
+}
+
+#[test]
+fn an_image_may_be_named_in_every_form_and_stays_as_it_was_written() {
+    let digest = format!("sha256:{}", "0a".repeat(32));
+    for image in
+        ["postgres:17", "docker.io/postgres:17", "docker.io/library/postgres", "localhost:5000/a/b:1"]
+    {
+        for image in [image.to_owned(), format!("{image}@{digest}")] {
+            let admitted = try_admit(&format!("services: {{a: {{image: \"{image}\"}}}}"), None).unwrap();
+            assert_eq!(admitted.services[0].image, image);
+        }
+    }
+}
+
+#[test]
+fn a_reset_takes_away_what_an_earlier_file_said() {
+    let files = BTreeMap::from([
+        (
+            "compose.yml".to_owned(),
+            b"services: {a: {image: a, ports: [\"80:80\"], environment: {A: 1, B: 2}}}".to_vec(),
+        ),
+        ("mine.yml".to_owned(), b"services: {a: {ports: !reset [], environment: !override {C: 3}}}".to_vec()),
+    ]);
+    let request = ConfigRequest {
+        files: &files,
+        names: &["compose.yml".to_owned(), "mine.yml".to_owned()],
+        folder: "/srv/app",
+        home: None,
+        project: Some("app"),
+        environment: BTreeMap::new(),
+        env_files: &[],
+        profiles: &[],
+    };
+    let model = config(request).unwrap();
+    let service = &model["services"]["a"];
+    assert_eq!((service.get("ports"), &service["environment"]), (None, &json!({"C": "3"})));
+}
+
+#[test]
+fn services_of_a_profile_do_not_count_and_a_job_is_told_from_a_service() {
+    let file = "services: {a: {image: a}, b: {image: b, profiles: [tools]}, c: {image: c, restart: \"no\"}}";
+    let services = try_admit(file, Some("a")).unwrap().services;
+    let told: Vec<_> = services.iter().map(|service| (service.name.as_str(), service.job)).collect();
+    assert_eq!(told, [("a", false), ("c", true)]);
+}
+
+#[test]
+fn a_port_without_quotes_is_not_read_in_base_sixty() {
+    let ports = &model("services: {a: {image: a, ports: [22:22]}}")["services"]["a"]["ports"];
+    assert_eq!((&ports[0]["published"], &ports[0]["target"]), (&json!("22"), &json!(22)));
+}

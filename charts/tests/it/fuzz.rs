@@ -3,7 +3,7 @@
 //! Runs when `$HEARTH_COMPOSE_PROGRAM` names a Docker Compose program; otherwise it says so and
 //! passes. `$HEARTH_FUZZ_COUNT` files are tried (300), from `$HEARTH_FUZZ_SEED` (the time of day);
 //! the seed is printed, and the same seed makes the same files. `$HEARTH_FUZZ_KEEP` names a folder
-//! in which files that differ are kept.
+//! in which files that differ are kept. `$HEARTH_FUZZ_KIND` makes only `layered` files, `generated` or `mutated` ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,11 +19,12 @@ use crate::oracle::difference;
 
 pub(crate) mod dice;
 mod generate;
+mod layered;
 mod mutate;
 
 use dice::Dice;
 
-/// A project: files by name. `compose.yml` is the first, `override.yml` the second if there.
+/// A project: files by name. `compose.yml` is the first, `override.yml` and `third.yml` follow if there.
 pub(crate) type Project = BTreeMap<String, String>;
 
 fn setting(name: &str) -> Option<u64> {
@@ -43,7 +44,7 @@ fn reads_generated_files_as_docker_compose_does() {
     println!("seed {seed}, {count} files");
     let (published, _) = cases();
     let found = Mutex::new(Vec::new());
-    let agreed = Mutex::new((0u64, 0u64));
+    let agreed: Mutex<(u64, BTreeMap<String, u64>)> = Mutex::default();
     std::thread::scope(|scope| {
         for thread in 0..2 {
             let (published, found, agreed, program) = (&published, &found, &agreed, Path::new(&program));
@@ -52,9 +53,12 @@ fn reads_generated_files_as_docker_compose_does() {
                 for number in (thread..count).step_by(2) {
                     let project = project_for(seed, number, published);
                     match compare(&project, folder.path(), program) {
-                        Ok(accepted) => {
+                        Ok(refusal) => {
                             let mut agreed = agreed.lock().expect("no thread panics with it");
-                            if accepted { agreed.0 += 1 } else { agreed.1 += 1 }
+                            match refusal {
+                                None => agreed.0 += 1,
+                                Some(why) => *agreed.1.entry(kind(&why)).or_default() += 1,
+                            }
                         }
                         Err(message) => {
                             keep(number, &project, &message);
@@ -68,7 +72,12 @@ fn reads_generated_files_as_docker_compose_does() {
             });
         }
     });
-    let (accepted, refused) = *agreed.lock().expect("all threads ended");
+    let (accepted, refusals) = agreed.into_inner().expect("all threads ended");
+    let refused: u64 = refusals.values().sum();
+    let mut often: Vec<(&String, &u64)> = refusals.iter().collect();
+    often.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    // So that whoever makes files sees whether they are refused for what was meant to be tried.
+    often.iter().take(12).for_each(|(why, count)| println!("{count:6} refused: {why}"));
     let found = found.into_inner().expect("all threads ended");
     println!("agreed on {accepted} models and {refused} refusals, {} differ", found.len());
     let shown = found.iter().take(40).cloned().collect::<Vec<_>>().join("\n");
@@ -123,7 +132,15 @@ fn gather(folder: &Path, prefix: &str, into: &mut Project) {
 
 fn project_for(seed: u64, number: u64, published: &[Case]) -> Project {
     let mut dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
-    if published.is_empty() || dice.chance(50) {
+    let kind = match std::env::var("HEARTH_FUZZ_KIND").as_deref() {
+        Ok("layered") => 0,
+        Ok("generated") => 50,
+        Ok("mutated") => 99,
+        _ => dice.below(100),
+    };
+    if kind < 30 {
+        layered::project(&mut dice)
+    } else if published.is_empty() || kind < 60 {
         generate::project(&mut dice)
     } else {
         let case = &published[dice.below(published.len())];
@@ -132,17 +149,23 @@ fn project_for(seed: u64, number: u64, published: &[Case]) -> Project {
     }
 }
 
-/// Whether both agree, and whether on a model (true) or a refusal.
-fn compare(project: &Project, folder: &Path, program: &Path) -> Result<bool, String> {
+/// A refusal without its names and numbers.
+fn kind(message: &str) -> String {
+    let words = message.split_whitespace().filter(|word| word.chars().all(|c| c.is_ascii_alphabetic()));
+    words.take(8).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether both agree, on a model (none) or on a refusal.
+fn compare(project: &Project, folder: &Path, program: &Path) -> Result<Option<String>, String> {
     let theirs = docker_compose(project, folder, program)?;
     let ours = ours(project, folder);
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => match difference("", &ours, &theirs) {
-            None => Ok(true),
+            None => Ok(None),
             Some(difference) => Err(difference),
         },
-        (Err(_), Err(_)) => Ok(false),
-        (Ok(_), Err(message)) if explained(&message) => Ok(false),
+        (Err(_), Err(message)) => Ok(Some(message)),
+        (Ok(_), Err(message)) if explained(&message) => Ok(Some(message)),
         (Ok(_), Err(message)) => Err(format!("only they refuse: {message}")),
         (Err(message), Ok(_)) => Err(format!("only we refuse: {message}")),
     }
@@ -159,7 +182,7 @@ fn explained(message: &str) -> bool {
 }
 
 fn names(project: &Project) -> Vec<String> {
-    ["compose.yml", "override.yml"]
+    ["compose.yml", "override.yml", "third.yml"]
         .iter()
         .filter(|name| project.contains_key(**name))
         .map(ToString::to_string)

@@ -174,6 +174,90 @@ fn a_secret_in_a_health_check_is_read_from_the_environment() {
     assert!(file.contains(r#"REDIS_PASSWORD: "${REDIS_PASSWORD}""#), "{file}");
 }
 
+#[test]
+fn configs_and_secrets_are_carried_and_what_was_in_a_file_becomes_a_secret_value() {
+    let text = r#"
+services:
+  db:
+    image: mariadb:11
+    secrets: [db-password, tls]
+    configs: [{source: my.cnf, target: /etc/mysql/conf.d/my.cnf}]
+    environment: [MYSQL_PASSWORD_FILE=/run/secrets/db-password]
+  web:
+    image: example/web:1
+    ports: ["80:80"]
+    secrets: [db-password]
+    configs: [unused, setup]
+secrets:
+  db-password: {file: db/password.txt}
+  tls: {file: ./tls.pem}
+configs:
+  my.cnf: {content: "[mysqld]\nuser=${DB_USER:-app} $$PATH"}
+  unused: {content: a}
+  setup: {environment: SETUP}
+  nobody: {file: ./x}
+"#;
+    let outcome = imported(text, Some("shop"));
+    let file = ours(&outcome);
+    for line in [
+        "  db-password:\n    environment: \"DB_PASSWORD\"",
+        "  my.cnf:\n    content: \"[mysqld]\\nuser=app $$PATH\"",
+        "  setup:\n    environment: \"SETUP\"",
+    ] {
+        assert!(file.contains(line), "{line} is not in\n{file}");
+    }
+    let values: Vec<_> =
+        outcome.report.values.iter().map(|value| (value.name.as_str(), value.kind)).collect();
+    let wanted =
+        [("DB_PASSWORD", ValueKind::Secret), ("SETUP", ValueKind::Asked), ("TLS", ValueKind::Secret)];
+    assert_eq!(values, wanted);
+    let asked: Vec<_> = outcome.report.asked.iter().map(|entry| entry.field.as_str()).collect();
+    assert_eq!(asked, ["secrets.tls.file"], "a password may be any word, a certificate may not");
+}
+
+#[test]
+fn a_file_that_another_tool_writes_at_install_becomes_a_config_with_its_dollars() {
+    let text = r#"
+services:
+  web:
+    image: nginx:1
+    ports: ["80:80"]
+    volumes:
+      - type: bind
+        source: ./nginx.conf
+        target: /etc/nginx/nginx.conf
+        content: "server { return 200 $host; }"
+      - "data:/data"
+"#;
+    let outcome = imported(text, None);
+    let file = ours(&outcome);
+    assert!(file.contains(r#"content: "server { return 200 $$host; }""#), "{file}");
+    assert!(file.contains(r#"{"source": "web-1", "target": "/etc/nginx/nginx.conf"}"#), "{file}");
+    assert!(file.contains(r#"- "./data:/data""#), "{file}");
+}
+
+#[test]
+fn a_restart_makes_a_job_only_of_what_serves_nobody() {
+    let text = r#"
+services:
+  web: {image: w, restart: on-failure, ports: ["80:80"], depends_on: {migrate: {condition: service_completed_successfully}}}
+  db: {image: "mongo:7", restart: on-failure}
+  search: {image: s, restart: "no", expose: [7700]}
+  setup: {image: w, restart: "no"}
+  migrate: {image: w, restart: on-failure}
+"#;
+    let outcome = imported(text, None);
+    let file = ours(&outcome);
+    let kept: Vec<_> = outcome
+        .report
+        .kept
+        .iter()
+        .filter(|entry| entry.field.ends_with(".restart"))
+        .map(|entry| entry.field.as_str())
+        .collect();
+    assert_eq!(kept, ["services.migrate.restart", "services.setup.restart"], "{file}");
+}
+
 fn show_host(cases: &[corpus::Case]) {
     for case in cases {
         let report = imported(&case.text, None).report;

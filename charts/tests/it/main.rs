@@ -7,6 +7,7 @@ mod oracle;
 mod admission;
 mod hostile;
 mod importing;
+mod styles;
 mod limits;
 mod faults;
 mod disk;

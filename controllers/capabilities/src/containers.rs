@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
+use hearth_kinds::container::{HealthCheck, PublishedPort, Restart, Surroundings};
 use hearth_meta::Timestamp;
 
 use crate::Fault;
@@ -74,7 +74,7 @@ pub struct NewContainer {
     pub user: Option<String>,
     /// Variables on top of the image's own. May hold secrets, so it is never printed.
     pub env: BTreeMap<String, String>,
-    /// Folders of the host.
+    /// Folders and files of the host.
     pub mounts: Vec<BoundFolder>,
     /// File systems in memory, with their limit in bytes.
     pub tmpfs: Vec<MemoryFolder>,
@@ -94,6 +94,8 @@ pub struct NewContainer {
     pub memory_bytes: Option<i64>,
     /// The most processor time, in thousandths of a processor.
     pub millicpus: Option<i64>,
+    /// What its processes find around them.
+    pub surroundings: Surroundings,
     /// Devices, as paths on the host.
     pub devices: Vec<String>,
     /// Capabilities that are kept; all others are dropped, always (AL-28).
@@ -118,10 +120,10 @@ impl fmt::Debug for NewContainer {
     }
 }
 
-/// A folder of the host in a container.
+/// A folder or a file of the host in a container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundFolder {
-    /// The folder on the host.
+    /// The folder or file on the host.
     pub host_path: String,
     /// Where it appears.
     pub path: String,
@@ -136,6 +138,8 @@ pub struct MemoryFolder {
     pub path: String,
     /// The most it may hold, in bytes; `None` means the engine's default.
     pub size_bytes: Option<i64>,
+    /// Its mode; `None` means the engine's default.
+    pub mode: Option<u32>,
 }
 
 /// A network and the names a container answers to there.
@@ -168,7 +172,7 @@ pub struct ContainerFacts {
     pub user: String,
     /// Every variable in force, the image's own included. May hold secrets, so it is never printed.
     pub env: BTreeMap<String, String>,
-    /// Folders of the host, sorted by path.
+    /// Folders and files of the host, sorted by path.
     pub mounts: Vec<BoundFolder>,
     /// File systems in memory, sorted by path.
     pub tmpfs: Vec<MemoryFolder>,
@@ -188,6 +192,8 @@ pub struct ContainerFacts {
     pub memory_bytes: Option<i64>,
     /// The most processor time, in thousandths of a processor.
     pub millicpus: Option<i64>,
+    /// What its processes find around them, every list sorted.
+    pub surroundings: Surroundings,
     /// Devices, as paths on the host, sorted.
     pub devices: Vec<String>,
     /// Capabilities that were added, sorted, without `CAP_`.

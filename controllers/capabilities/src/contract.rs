@@ -32,6 +32,7 @@ pub mod images;
 pub mod events;
 pub mod proxy;
 pub mod volumes;
+mod given;
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
@@ -86,6 +87,8 @@ macro_rules! container_promises {
             }
             container_facts {
                 what_is_asked_for_comes_back
+                what_is_around_it_comes_back
+                a_terminal_comes_back_and_its_log_can_be_read
                 what_is_not_asked_for_is_the_images_own
                 what_the_image_says_is_told
                 labels_of_the_image_are_not_the_containers

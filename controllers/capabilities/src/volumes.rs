@@ -2,6 +2,7 @@
 //! it with links, so every path is opened level by level without following one.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use async_trait::async_trait;
 
@@ -45,11 +46,59 @@ pub trait Volumes: Send + Sync {
     /// The files of an instance as [`Volumes::save_files`] left them; `None` means there is no such instance.
     async fn load_files(&self, instance: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Fault>;
 
-    /// Removes what [`Volumes::save_files`] wrote, and the instance's folder if nothing else is left in it.
+    /// Removes what [`Volumes::save_files`] and [`Volumes::give`] wrote, and the instance's folder if nothing else is
+    /// left in it.
     async fn remove_files(&self, instance: &str) -> Result<(), Fault>;
+
+    /// Where the files are that were given, in their order; `None` where they are not all there exactly as they
+    /// should be, or one was put in the place of what was given.
+    async fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault>;
+
+    /// Makes the files of a holder exactly these, and says where they are, in their order. A file that is there as it
+    /// should be stays where it is; anything else is made in a new place, since who has the old one mounted goes on
+    /// seeing that.
+    async fn give(&self, given: &Given) -> Result<Vec<String>, Fault>;
+
+    /// Removes every file that was given to a holder; none is success.
+    async fn take_back(&self, instance: &str, holder: &str) -> Result<(), Fault>;
 
     /// The files of a package folder anywhere on the machine; links are refused, so are more than 16 MiB in all.
     async fn read_package(&self, path: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault>;
+}
+
+/// Files for one holder, a container of an instance. May hold secrets, so it is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The instance: one plain name.
+    pub instance: String,
+    /// Whose they are: one plain name.
+    pub holder: String,
+    /// The files.
+    pub files: Vec<GivenFile>,
+}
+
+/// One file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GivenFile {
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Its mode, 9 bits.
+    pub mode: u32,
+    /// Its owner's number.
+    pub uid: u32,
+    /// Its group's number.
+    pub gid: u32,
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What is in them may be secret, so it is left out.
+        f.debug_struct("Given")
+            .field("instance", &self.instance)
+            .field("holder", &self.holder)
+            .field("files", &self.files.len())
+            .finish()
+    }
 }
 
 /// Names a leaf: a folder under the `data/` of an instance.

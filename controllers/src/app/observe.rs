@@ -49,12 +49,18 @@ pub(super) struct Source {
     pub(super) wanted: Wanted<App>,
     /// What its compose file may do.
     pub(super) admitted: Admitted,
+    /// A keyed hash of each file of the package that a service is given.
+    pub(super) hashes: BTreeMap<String, String>,
 }
 
 impl AppSeen {
     /// The objects it is made of, where its source was ever admitted.
     pub(super) fn rendering(&self) -> Option<Rendering<'_>> {
-        self.source.as_ref().map(|source| Rendering { wanted: &source.wanted, admitted: &source.admitted })
+        self.source.as_ref().map(|source| Rendering {
+            wanted: &source.wanted,
+            admitted: &source.admitted,
+            hashes: &source.hashes,
+        })
     }
 
     /// The children of one kind.
@@ -75,7 +81,15 @@ impl AppController {
             true => Ok(Files::new()),
             false => self.source(wanted, saved.as_ref()).await?,
         };
-        Ok(settle(wanted, declared, saved, children(&self.store, wanted)))
+        let mut seen = settle(wanted, declared, saved, children(&self.store, wanted));
+        if let Some(source) = &mut seen.source {
+            // Of a file nobody must be able to tell what is in it by trying, so the hash has a key.
+            let services = source.admitted.services.iter();
+            let paths = services.flat_map(|service| &service.files).filter_map(|file| file.of_package());
+            let hash = |path: &str| Some((path.to_owned(), self.store.keyed_hash(seen.files.get(path)?)));
+            source.hashes = paths.filter_map(hash).collect();
+        }
+        Ok(seen)
     }
 
     /// The author's files byte for byte, and the record of whose they are. A package is read when the app is
@@ -127,7 +141,7 @@ pub(super) fn settle(
         Ok((files, admitted)) => AppSeen {
             files_saved: saved.as_ref() == Some(&files),
             files,
-            source: Some(Source { wanted: wanted.clone(), admitted }),
+            source: Some(Source { wanted: wanted.clone(), admitted, hashes: BTreeMap::new() }),
             ..nothing
         },
         Err(problems) => {
@@ -179,7 +193,8 @@ fn last_admitted(wanted: &Wanted<App>, saved: &Files) -> Option<Source> {
     let mut app = App::clone(&wanted.object);
     app.spec = AppSpec { state: app.spec.state, ..recorded(saved)?.spec };
     let admitted = admit_app(&app, saved).ok()?;
-    Some(Source { wanted: Wanted { object: Arc::new(app), ..wanted.clone() }, admitted })
+    let wanted = Wanted { object: Arc::new(app), ..wanted.clone() };
+    Some(Source { wanted, admitted, hashes: BTreeMap::new() })
 }
 
 pub(super) fn admit_app(app: &App, files: &Files) -> Result<Admitted, Vec<Problem>> {

@@ -35,6 +35,8 @@ fn host(slug: &str) -> String {
 pub(super) struct Rendering<'a> {
     pub(super) wanted: &'a Wanted<App>,
     pub(super) admitted: &'a Admitted,
+    /// A keyed hash of each file of the package that a service is given.
+    pub(super) hashes: &'a BTreeMap<String, String>,
 }
 
 impl<'a> Rendering<'a> {

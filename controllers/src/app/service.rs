@@ -13,6 +13,7 @@ use hearth_kinds::container::{
 use hearth_kinds::shared::{Label, Limits, SecretKeyRef};
 use hearth_kinds::{App, Container, ContainerSpec};
 
+use super::given;
 use super::render::Rendering;
 
 /// Docker's own, where a compose file says nothing.
@@ -33,8 +34,14 @@ pub(super) fn container(rendering: &Rendering<'_>, service: &Service, pin: Strin
         tmpfs: service
             .tmpfs
             .iter()
-            .map(|t| Tmpfs { path: t.target.clone(), size_limit: t.size.map(|size| size.to_string()) })
+            .map(|t| Tmpfs {
+                path: t.target.clone(),
+                size_limit: t.size.map(|size| size.to_string()),
+                mode: t.mode.map(|mode| format!("{mode:o}")),
+            })
             .collect(),
+        files: service.files.iter().map(|file| given::file(rendering, file)).collect(),
+        surroundings: given::surroundings(service),
         read_only_root: service.read_only,
         networks: vec![NetworkLink { name: rendering.wanted.name().to_owned(), aliases: aliases(service) }],
         health: service.health.as_ref().and_then(health),
@@ -68,19 +75,12 @@ pub(super) fn container(rendering: &Rendering<'_>, service: &Service, pin: Strin
 
 /// What of a service has no effect yet, one sentence each.
 pub(super) fn without_effect(service: &Service) -> Vec<String> {
-    let interval = matches!(service.health, Some(Health::Check { start_interval: Some(_), .. }));
     let own_test = matches!(service.health, Some(Health::Check { test: None, .. }));
-    [
-        (service.shm_size.is_some(), "shm_size"),
-        (service.pids_limit.is_some(), "pids_limit"),
-        (service.tmpfs.iter().any(|tmpfs| tmpfs.mode.is_some()), "tmpfs mode"),
-        (interval, "healthcheck.start_interval"),
-        (own_test, "healthcheck without a test of its own"),
-    ]
-    .into_iter()
-    .filter(|(given, _)| *given)
-    .map(|(_, what)| format!("services.{}: {what} has no effect", service.name))
-    .collect()
+    [(own_test, "healthcheck without a test of its own")]
+        .into_iter()
+        .filter(|(given, _)| *given)
+        .map(|(_, what)| format!("services.{}: {what} has no effect", service.name))
+        .collect()
 }
 
 fn aliases(service: &Service) -> Vec<String> {
@@ -98,20 +98,28 @@ fn mounts(rendering: &Rendering<'_>, service: &Service) -> Vec<Mount> {
     service.mounts.iter().map(mount).collect()
 }
 
-/// A plain value stays plain; one that holds a secret says where the secret is kept.
-fn env(app: &App, variable: &AdmittedVar) -> EnvVar {
-    let part = |part: &AdmittedPart| match part {
+/// A stretch of a value as it stands in the Container.
+pub(super) fn part(app: &App, part: &AdmittedPart) -> EnvPart {
+    match part {
         AdmittedPart::Text(text) => EnvPart { text: Some(text.clone()), secret_key_ref: None },
         AdmittedPart::Secret(name) => EnvPart { text: None, secret_key_ref: Some(secret(app, name)) },
-    };
+    }
+}
+
+/// A plain value stays plain; one that holds a secret says where the secret is kept.
+fn env(app: &App, variable: &AdmittedVar) -> EnvVar {
     let has_secret = variable.parts.iter().any(|part| matches!(part, AdmittedPart::Secret(_)));
     let (value, value_from) = match variable.parts.as_slice() {
         [AdmittedPart::Secret(name)] => {
             (None, Some(EnvSource { secret_key_ref: Some(secret(app, name)), parts: Vec::new() }))
         }
-        parts if has_secret => {
-            (None, Some(EnvSource { secret_key_ref: None, parts: parts.iter().map(part).collect() }))
-        }
+        parts if has_secret => (
+            None,
+            Some(EnvSource {
+                secret_key_ref: None,
+                parts: parts.iter().map(|each| part(app, each)).collect(),
+            }),
+        ),
         parts => {
             let texts =
                 parts.iter().map(|part| if let AdmittedPart::Text(text) = part { text.as_str() } else { "" });

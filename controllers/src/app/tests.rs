@@ -39,7 +39,8 @@ fn seen(wanted: &Wanted<App>, children: Vec<Object>) -> AppSeen {
     let package =
         Package { files: &files, values: &values, devices: &[], folders: &[], main_service: Some("web") };
     let admitted = admit(&package);
-    let source = admitted.map(|admitted| Source { wanted: wanted.clone(), admitted });
+    let source =
+        admitted.map(|admitted| Source { wanted: wanted.clone(), admitted, hashes: BTreeMap::new() });
     AppSeen {
         problems: source.as_ref().err().cloned().unwrap_or_default(),
         source: source.ok(),

@@ -12,7 +12,7 @@ use hearth_meta::Reason;
 use hearth_meta::labels::SECRET_ENV;
 use hearth_meta::quantity::{parse_bytes, parse_millicpus};
 
-use super::diff::memory_folder;
+use super::diff::{bound_files, memory_folder};
 use super::observe::{pinned, resolve_env};
 use super::{ContainerController, ContainerStep};
 use crate::fault::failed;
@@ -39,7 +39,11 @@ impl ContainerController {
             }
             ContainerStep::Start(id) => containers.start(id).await.map_err(failed),
             ContainerStep::Stop { id, grace } => containers.stop(id, *grace).await.map_err(failed),
-            ContainerStep::Remove(id) => containers.remove(id).await.map_err(failed),
+            ContainerStep::Remove(id) => {
+                // First, since nobody comes back for the files of a container that is gone.
+                self.hands.volumes.take_back(wanted.owner_uid(), wanted.name()).await.map_err(failed)?;
+                containers.remove(id).await.map_err(failed)
+            }
         }
     }
 
@@ -51,6 +55,18 @@ impl ContainerController {
         // A place on a network that was made anew, or without the right names, has to be left first.
         self.hands.networks.disconnect(&joined.name, &container).await.map_err(failed)?;
         self.hands.networks.connect(&joined, &container).await.map_err(failed)
+    }
+
+    /// Puts the files it is given where they can be mounted. Whatever happens next, they are only read from there.
+    async fn give(&self, wanted: &Wanted<Container>) -> Result<Vec<BoundFolder>, StepError> {
+        let spec = &wanted.object.spec;
+        if spec.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let given = self.given(wanted).await.map_err(|blind| StepError::new(Reason::CannotSee, blind.0))?;
+        let given = given.map_err(|(reason, message)| StepError::new(reason, message))?;
+        let paths = self.hands.volumes.give(&given).await.map_err(failed)?;
+        Ok(bound_files(spec, &paths))
     }
 
     fn joined(&self, wanted: &Wanted<Container>, link: &NetworkLink) -> JoinedNetwork {
@@ -74,6 +90,7 @@ impl ContainerController {
             let host_path = path.map_err(missing)?;
             mounts.push(BoundFolder { host_path, path: mount.path.clone(), read_only: mount.read_only });
         }
+        mounts.extend(self.give(wanted).await?);
         let mut env = BTreeMap::new();
         for variable in &spec.env {
             let (value, _) = resolve_env(&self.store, wanted.namespace(), variable)
@@ -108,6 +125,7 @@ impl ContainerController {
             stop_signal: spec.stop.signal.clone(),
             memory_bytes: spec.resources.memory_limit.as_deref().and_then(|limit| parse_bytes(limit).ok()),
             millicpus: spec.resources.cpu_limit.as_deref().and_then(|limit| parse_millicpus(limit).ok()),
+            surroundings: spec.surroundings.clone(),
             devices: spec.devices.clone(),
             capabilities: spec.capabilities.clone(),
             ports: spec.ports.clone(),

@@ -43,7 +43,12 @@ pub(super) fn target(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Strin
             |(name, value)| if let Ok(EnvValue::Secret(hash)) = value { Some((name, hash)) } else { None },
         )
         .collect();
-    spec_hash(&(&wanted.object.spec, secrets))
+    let given = facts.files.as_ref().map(|files| files.hash.as_str()).unwrap_or_default();
+    if given.is_empty() {
+        // As it was before there were given files, so that what was applied then still counts.
+        return spec_hash(&(&wanted.object.spec, secrets));
+    }
+    spec_hash(&(&wanted.object.spec, secrets, given))
 }
 
 pub(super) fn seen(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
@@ -198,8 +203,14 @@ fn environment(facts: &ContainerSeen, seen: &ContainerFacts, into: &mut Vec<Fiel
 }
 
 fn storage(spec: &ContainerSpec, facts: &ContainerSeen, seen: &ContainerFacts, into: &mut Vec<FieldDiff>) {
-    // A folder that is not there cannot be compared; that it is not there is told elsewhere.
-    if facts.volumes.values().all(Result::is_ok) {
+    let given = facts.files.as_ref().ok().map(|files| files.paths.as_deref());
+    if given == Some(None) {
+        into.push(FieldDiff::new("spec.files", Some("as declared".into()), Some("other files".into())));
+    }
+    // What is not there cannot be compared; that it is not there is told elsewhere.
+    if let Some(Some(given)) = given
+        && facts.volumes.values().all(Result::is_ok)
+    {
         let folder = |mount: &hearth_kinds::container::Mount| BoundFolder {
             host_path: facts
                 .volumes
@@ -209,7 +220,8 @@ fn storage(spec: &ContainerSpec, facts: &ContainerSeen, seen: &ContainerFacts, i
             path: mount.path.clone(),
             read_only: mount.read_only,
         };
-        let mut mounts: Vec<BoundFolder> = spec.mounts.iter().map(folder).collect();
+        let mut mounts: Vec<BoundFolder> =
+            spec.mounts.iter().map(folder).chain(bound_files(spec, given)).collect();
         mounts.sort_by(|a, b| a.path.cmp(&b.path));
         let shown = |mounts: &[BoundFolder]| {
             let one = |m: &BoundFolder| {
@@ -223,7 +235,9 @@ fn storage(spec: &ContainerSpec, facts: &ContainerSeen, seen: &ContainerFacts, i
     tmpfs.sort();
     let shown = |folders: &[MemoryFolder]| {
         let one = |f: &MemoryFolder| {
-            f.size_bytes.map_or_else(|| f.path.clone(), |size| format!("{} of {size} bytes", f.path))
+            let size = f.size_bytes.map(|size| format!(" of {size} bytes")).unwrap_or_default();
+            let mode = f.mode.map(|mode| format!(" with mode {mode:o}")).unwrap_or_default();
+            format!("{}{size}{mode}", f.path)
         };
         folders.iter().map(one).collect::<Vec<_>>().join(", ")
     };
@@ -233,7 +247,19 @@ fn storage(spec: &ContainerSpec, facts: &ContainerSeen, seen: &ContainerFacts, i
 
 pub(super) fn memory_folder(tmpfs: &hearth_kinds::container::Tmpfs) -> MemoryFolder {
     let size_bytes = tmpfs.size_limit.as_deref().and_then(|size| parse_bytes(size).ok());
-    MemoryFolder { path: tmpfs.path.clone(), size_bytes }
+    MemoryFolder { path: tmpfs.path.clone(), size_bytes, mode: tmpfs.mode_bits() }
+}
+
+/// The given files as they are mounted, from where they are.
+pub(super) fn bound_files(spec: &ContainerSpec, paths: &[String]) -> Vec<BoundFolder> {
+    let pairs = spec.files.iter().zip(paths);
+    pairs
+        .map(|(file, host_path)| BoundFolder {
+            host_path: host_path.clone(),
+            path: file.path.clone(),
+            read_only: true,
+        })
+        .collect()
 }
 
 fn sandbox(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff>) {
@@ -245,6 +271,7 @@ fn sandbox(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff
         &sorted(&spec.capabilities),
         &sorted(&seen.capabilities),
     );
+    FieldDiff::compare_json(into, "spec.surroundings", &spec.surroundings, &seen.surroundings);
     FieldDiff::compare_json(into, "spec.devices", &sorted(&spec.devices), &sorted(&seen.devices));
     let mut ports = spec.ports.clone();
     ports.sort();

@@ -13,6 +13,7 @@ use hearth_kinds::{Container, Image, Volume};
 use hearth_meta::{ObjectRef, Verdict, labels};
 
 use super::ContainerController;
+use super::given::{GivenSeen, NotYet};
 use crate::fault::blind;
 use crate::naming::{Ownership, ownership};
 use crate::volume::leaf;
@@ -34,6 +35,8 @@ pub struct ContainerSeen {
     pub(super) env: BTreeMap<String, Result<EnvValue, String>>,
     /// Each mounted Volume, by name: where its folder is, or why nothing may be started on it.
     pub(super) volumes: BTreeMap<String, Result<String, String>>,
+    /// The files it is given, or why they cannot be given yet.
+    pub(super) files: Result<GivenSeen, NotYet>,
     /// Each network, by the Network's name.
     pub(super) networks: BTreeMap<String, NetworkSeen>,
     /// What each dependency lacks; met ones are left out.
@@ -93,6 +96,7 @@ impl ContainerController {
             image_reference,
             env,
             volumes,
+            files: self.look_at_given(wanted).await?,
             networks: spec
                 .networks
                 .iter()
@@ -220,7 +224,7 @@ pub(super) fn resolve_env(store: &Store, namespace: &str, env: &EnvVar) -> Resul
     Ok((value, true))
 }
 
-fn secret_value(store: &Store, namespace: &str, secret: &SecretKeyRef) -> Result<String, String> {
+pub(super) fn secret_value(store: &Store, namespace: &str, secret: &SecretKeyRef) -> Result<String, String> {
     let SecretKeyRef { name, key } = secret;
     let object = store
         .get(&Key::new("Secret", namespace, name))

@@ -210,6 +210,9 @@ fn missing(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Option<Plan<Con
     if let Some(message) = facts.env.values().find_map(|value| value.as_ref().err()) {
         return Some(Plan::wait(Wait::new(Reason::SecretMissing, message.clone())));
     }
+    if let Err((reason, message)) = &facts.files {
+        return Some(Plan::wait(Wait::new(*reason, message.clone())));
+    }
     if let Some((name, message)) =
         facts.volumes.iter().find_map(|(name, path)| path.as_ref().err().map(|m| (name, m)))
     {

@@ -16,10 +16,13 @@ use hearth_kinds::container::{
 use hearth_kinds::{Container, ContainerSpec, ContainerStatus, Power};
 use hearth_meta::{Reason, Time, Timestamp, Verdict, labels};
 
+use super::given::GivenSeen;
 use super::observe::{ContainerSeen, EnvValue, NetworkSeen, Unmet};
 use super::plan::{ContainerStep, plan};
 use super::{diff, status};
 use crate::naming::Ownership;
+
+mod given;
 
 const UID: &str = "uid-1";
 
@@ -77,6 +80,7 @@ fn seen() -> ContainerSeen {
         stop_signal: String::new(),
         memory_bytes: None,
         millicpus: None,
+        surroundings: Default::default(),
         devices: Vec::new(),
         capabilities: Vec::new(),
         drops_all: true,
@@ -100,6 +104,7 @@ fn seen() -> ContainerSeen {
             ("PW".into(), Ok(EnvValue::Secret("hash".into()))),
         ]),
         volumes: BTreeMap::from([("data".into(), Ok("/d".into()))]),
+        files: Ok(GivenSeen { paths: Some(Vec::new()), hash: String::new() }),
         networks: BTreeMap::from([(
             "photos".into(),
             NetworkSeen { engine_name: "hearth_household_photos".into(), id: Some("n1".into()) },
@@ -165,6 +170,7 @@ fn every_field_that_differs_is_named_and_mended_by_making_the_container_anew() {
     check("sandbox", |seen| seen.foreign = vec!["privileged".into()]);
     check("spec.resources.memoryLimit", |seen| seen.memory_bytes = Some(1));
     check("spec.devices", |seen| seen.devices = vec!["/dev/mem".into()]);
+    check("spec.surroundings", |seen| seen.surroundings.tty = true);
     check("spec.init", |seen| seen.init = true);
     check("metadata.labels", |seen| drop(seen.labels.remove(labels::OWNER_UID)));
 }

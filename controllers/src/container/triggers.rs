@@ -49,15 +49,16 @@ fn lists(spec: &serde_json::Value, list: &str, field: &str, name: &str) -> bool 
 }
 
 fn uses_secret(spec: &serde_json::Value, name: &str) -> bool {
-    spec["env"].as_array().into_iter().flatten().any(|env| {
+    let in_parts = |parts| each(parts).any(|part| part["secretKeyRef"]["name"] == name);
+    let in_env = each(&spec["env"]).any(|env| {
         let source = &env["valueFrom"];
-        source["secretKeyRef"]["name"] == name
-            || source["parts"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .any(|part| part["secretKeyRef"]["name"] == name)
-    })
+        source["secretKeyRef"]["name"] == name || in_parts(&source["parts"])
+    });
+    in_env || each(&spec["files"]).any(|file| in_parts(&file["parts"]))
+}
+
+fn each(list: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
+    list.as_array().into_iter().flatten()
 }
 
 /// The containers that are on a network, wanted there or not: the engine's names end in namespace and name.

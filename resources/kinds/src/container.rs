@@ -5,6 +5,12 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod given;
+mod surroundings;
+
+pub use given::{AppFile, GivenFile};
+pub use surroundings::{ExtraHost, Surroundings, Ulimit};
+
 use crate::policy::{DriftPolicy, Power};
 use crate::shared::{Label, Limits, SecretKeyRef, check_unique};
 
@@ -55,6 +61,9 @@ pub struct ContainerSpec {
     /// File systems in memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tmpfs: Vec<Tmpfs>,
+    /// Files it is given, such as settings and secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<GivenFile>,
     /// Whether its root file system is read-only.
     #[serde(default)]
     pub read_only_root: bool,
@@ -82,6 +91,9 @@ pub struct ContainerSpec {
     /// Limits on what it may use.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub resources: Limits,
+    /// What its processes find around them.
+    #[serde(default, skip_serializing_if = "Surroundings::is_empty")]
+    pub surroundings: Surroundings,
     /// Devices it may use, as paths under `/dev`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
@@ -201,6 +213,21 @@ pub struct Tmpfs {
     /// The most it may hold, as a quantity such as `64Mi`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_limit: Option<String>,
+    /// Its mode in octal, such as `1777`; absent means the engine's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
+impl Tmpfs {
+    /// The mode as a number, where one is declared and readable.
+    pub fn mode_bits(&self) -> Option<u32> {
+        let mode = self.mode.as_deref()?;
+        u32::from_str_radix(mode, 8).ok().filter(|bits| (1..=0o7777).contains(bits))
+    }
+
+    fn has_no_mode(&self) -> bool {
+        self.mode.is_some() && self.mode_bits().is_none()
+    }
 }
 
 /// A network the container is on.
@@ -415,6 +442,14 @@ pub(crate) fn validate(new: &Container, _old: Option<&Container>) -> Vec<Problem
         problems.push(Problem::new("spec.restart", "only a Job may have another restart than UnlessStopped"));
     }
     problems.extend(check_words(spec));
+    problems.extend(spec.surroundings.check("spec.surroundings"));
+    for (index, tmpfs) in spec.tmpfs.iter().enumerate().filter(|(_, tmpfs)| tmpfs.has_no_mode()) {
+        let message = format!("{:?} is not a mode in octal such as \"1777\"", tmpfs.mode);
+        problems.push(Problem::new(format!("spec.tmpfs[{index}].mode"), message));
+    }
+    for (index, file) in spec.files.iter().enumerate() {
+        problems.extend(file.check(&format!("spec.files[{index}]")));
+    }
     for (index, label) in spec.labels.iter().enumerate().filter(|(_, label)| is_reserved(&label.name)) {
         problems.push(Problem::new(
             format!("spec.labels[{index}].name"),

@@ -24,3 +24,4 @@ mod drift;
 mod pauses;
 mod orphans;
 mod imported;
+mod given;

@@ -118,7 +118,7 @@ impl Bundle {
             ],
             mounts: vec![mount("data", "/data"), mount(SOCKET_LEAF, "/run/hearth")],
             // Hearth says everything anew at each start; what Caddy would keep here must not outlive it (CP-51).
-            tmpfs: vec![Tmpfs { path: "/config".into(), size_limit: Some("16Mi".into()) }],
+            tmpfs: vec![Tmpfs { path: "/config".into(), size_limit: Some("16Mi".into()), mode: None }],
             read_only_root: true,
             networks: vec![NetworkLink { name: CONTROL.into(), aliases: vec![CADDY.into()] }],
             // The official binary carries it as a file capability and does not start without (CP-59).

@@ -8,6 +8,7 @@ mod change;
 mod follow;
 mod whole;
 mod files;
+mod bounds;
 
 use hearth::cli::exit::Exit;
 use home::Home;

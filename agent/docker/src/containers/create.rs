@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use bollard::models::{
     ContainerCreateBody, DeviceMapping, EndpointSettings, HealthConfig, HostConfig, HostConfigLogConfig,
-    Mount, MountTmpfsOptions, MountType, NetworkingConfig, PortBinding, PortMap, RestartPolicy,
-    RestartPolicyNameEnum,
+    Mount, MountTmpfsOptions, MountType, NetworkingConfig, PortBinding, PortMap, ResourcesUlimits,
+    RestartPolicy, RestartPolicyNameEnum,
 };
 use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{BoundFolder, JoinedNetwork, MemoryFolder, NewContainer};
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
+use hearth_kinds::container::{HealthCheck, PublishedPort, Restart, Surroundings, Ulimit};
 
 use super::check;
 
@@ -28,6 +28,9 @@ pub(super) const NO_NEW_PRIVILEGES: &str = "no-new-privileges:true";
 /// The mode of a container on no network.
 pub(super) const NO_NETWORK: &str = "none";
 
+/// How many bytes `/dev/shm` holds where nothing is said, as Docker itself has it.
+pub(super) const SHM_SIZE: i64 = 64 * 1024 * 1024;
+
 const SECOND: i64 = 1_000_000_000;
 /// Docker takes 0 for "as the image says", and 1 ms is the least it accepts. Read back it is 0 whole seconds.
 const NO_START_PERIOD: i64 = 1_000_000;
@@ -38,6 +41,7 @@ const NO_START_PERIOD: i64 = 1_000_000;
 /// [`Fault::Refused`] with every problem at once.
 pub(super) fn body_for(wanted: &NewContainer) -> Result<ContainerCreateBody, Fault> {
     check::check(wanted)?;
+    let around = &wanted.surroundings;
     let host = HostConfig {
         network_mode: Some(wanted.network.as_ref().map_or(NO_NETWORK, |network| &network.name).to_owned()),
         restart_policy: Some(restart_for(wanted.restart)),
@@ -52,7 +56,7 @@ pub(super) fn body_for(wanted: &NewContainer) -> Result<ContainerCreateBody, Fau
         memory: wanted.memory_bytes,
         nano_cpus: wanted.millicpus.map(|millicpus| millicpus.saturating_mul(1_000_000)),
         devices: Some(wanted.devices.iter().map(|path| device_for(path)).collect()),
-        ..HostConfig::default()
+        ..surrounded(around)
     };
     Ok(ContainerCreateBody {
         image: Some(wanted.image_id.clone()),
@@ -66,11 +70,32 @@ pub(super) fn body_for(wanted: &NewContainer) -> Result<ContainerCreateBody, Fau
         stop_signal: wanted.stop_signal.clone(),
         labels: Some(wanted.labels.clone().into_iter().collect()),
         hostname: wanted.hostname.clone(),
+        tty: Some(around.tty),
+        open_stdin: Some(around.stdin_open),
         exposed_ports: Some(wanted.ports.iter().map(port_name).collect()),
         networking_config: wanted.network.as_ref().map(joined),
         host_config: Some(host),
         ..ContainerCreateBody::default()
     })
+}
+
+/// What its processes find around them. The size of `/dev/shm` is always said: left out it would be the daemon's own,
+/// and nothing could tell later whether somebody had asked for it.
+fn surrounded(around: &Surroundings) -> HostConfig {
+    let ulimit = |limit: &Ulimit| ResourcesUlimits {
+        name: Some(limit.name.clone()),
+        soft: Some(limit.soft),
+        hard: Some(limit.hard),
+    };
+    let hosts = around.extra_hosts.iter().map(|host| format!("{}:{}", host.name, host.address));
+    HostConfig {
+        shm_size: Some(around.shm_size.unwrap_or(SHM_SIZE)),
+        pids_limit: around.pids_limit,
+        ulimits: Some(around.ulimits.iter().map(ulimit).collect()),
+        extra_hosts: Some(hosts.collect()),
+        group_add: Some(around.groups.clone()),
+        ..HostConfig::default()
+    }
 }
 
 /// How a container is on a network.
@@ -114,12 +139,16 @@ fn bind_for(folder: &BoundFolder) -> Mount {
 }
 
 fn tmpfs_for(folder: &MemoryFolder) -> Mount {
-    let limited =
-        |size_bytes| MountTmpfsOptions { size_bytes: Some(size_bytes), ..MountTmpfsOptions::default() };
+    let options = MountTmpfsOptions {
+        size_bytes: folder.size_bytes,
+        mode: folder.mode.map(i64::from),
+        ..MountTmpfsOptions::default()
+    };
+    let says_something = folder.size_bytes.is_some() || folder.mode.is_some();
     Mount {
         typ: Some(MountType::TMPFS),
         target: Some(folder.path.clone()),
-        tmpfs_options: folder.size_bytes.map(limited),
+        tmpfs_options: says_something.then_some(options),
         ..Mount::default()
     }
 }

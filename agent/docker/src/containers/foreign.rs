@@ -1,7 +1,7 @@
 //! What a container has that Hearth never sets, so that one replaced or edited by hand is seen to differ.
 //!
-//! Left out on purpose, since they come from settings of the daemon and not from whoever made the container: the size
-//! of `/dev/shm`, whether the control groups are private, and `shareable` against `private` memory. Swap of twice the
+//! Left out on purpose, since they come from settings of the daemon and not from whoever made the container: whether
+//! the control groups are private, and `shareable` against `private` memory. Swap of twice the
 //! memory is what Docker itself adds to a limit, and -1 where the machine cannot limit swap.
 
 use std::collections::HashMap;
@@ -75,7 +75,6 @@ impl Found {
 fn privileges(found: &mut Found, host: &HostConfig, default_runtime: &str) {
     found.on("privileged", host.privileged);
     found.each("security option", host.security_opt.as_ref(), is_no_new_privileges);
-    found.any("group added", host.group_add.as_ref());
     found.any("device request", host.device_requests.as_ref());
     found.any("device rule", host.device_cgroup_rules.as_ref());
     found.each("capability dropped", host.cap_drop.as_ref(), |cap| cap.eq_ignore_ascii_case("ALL"));
@@ -122,8 +121,6 @@ fn limits(found: &mut Found, host: &HostConfig) {
     found.number("memory and swap", host.memory_swap.filter(|&swap| swap != doubled && swap != -1));
     found.on("never killed for memory", host.oom_kill_disable);
     found.number("memory score", host.oom_score_adj);
-    found.number("process limit", host.pids_limit.filter(|&limit| limit != -1));
-    found.any("ulimit", host.ulimits.as_ref());
     found.number("block weight", host.blkio_weight);
     found.any("block weight of a device", host.blkio_weight_device.as_ref());
     found.any("block read limit", host.blkio_device_read_bps.as_ref());
@@ -136,7 +133,6 @@ fn surroundings(found: &mut Found, host: &HostConfig) {
     found.each("name server", host.dns.as_ref(), |_| false);
     found.each("resolver option", host.dns_options.as_ref(), |_| false);
     found.each("search domain", host.dns_search.as_ref(), |_| false);
-    found.each("extra host", host.extra_hosts.as_ref(), |_| false);
     found.each("link", host.links.as_ref(), |_| false);
     found.each("volumes from", host.volumes_from.as_ref(), |_| false);
     found.text("volume driver", host.volume_driver.as_ref());
@@ -192,11 +188,6 @@ fn mounts(found: &mut Found, seen: &ContainerInspectResponse, host: &HostConfig,
     for (path, options) in host.tmpfs.iter().flatten().filter(|(_, options)| !options.is_empty()) {
         found.0.push(format!("tmpfs {path} with options {options}"));
     }
-    for mount in host.mounts.iter().flatten() {
-        let path = mount.target.as_deref().unwrap_or_default();
-        let mode = mount.tmpfs_options.as_ref().and_then(|options| options.mode);
-        found.number(&format!("tmpfs {path} with mode"), mode);
-    }
 }
 
 /// A label for SELinux; `rw` and `ro` are told by the mount itself.
@@ -214,8 +205,6 @@ fn is_of_image(mount: &MountPoint, image: &Image) -> bool {
 
 fn own_settings(found: &mut Found, config: &ContainerConfig, image: &Image) {
     found.text("domain", config.domainname.as_ref());
-    found.on("terminal", config.tty);
-    found.on("open input", config.open_stdin);
     found.on("network disabled", config.network_disabled);
     found.each("variable without a value", config.env.as_ref(), |entry| entry.contains('='));
     let start_interval = config.healthcheck.as_ref().and_then(|health| health.start_interval);

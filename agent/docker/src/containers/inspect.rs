@@ -18,10 +18,10 @@ use bollard::models::{
 use hearth_capabilities::containers::{
     BoundFolder, ContainerFacts, Health, MemoryFolder, NetworkPlace, RunState,
 };
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
+use hearth_kinds::container::{ExtraHost, HealthCheck, PublishedPort, Restart, Surroundings, Ulimit};
 use hearth_meta::Timestamp;
 
-use super::create::{NO_NETWORK, NO_NEW_PRIVILEGES};
+use super::create::{NO_NETWORK, NO_NEW_PRIVILEGES, SHM_SIZE};
 use super::foreign;
 use crate::images::Image;
 
@@ -65,6 +65,7 @@ pub(super) fn facts_from(
         stop_signal: config.stop_signal.clone().unwrap_or_default(),
         memory_bytes: host.memory.filter(|&bytes| bytes != 0),
         millicpus: host.nano_cpus.filter(|&nanos| nanos != 0).map(|nanos| nanos / 1_000_000),
+        surroundings: surroundings_from(&config, &host),
         devices: devices_from(&host),
         capabilities: capabilities_from(&host),
         drops_all: host.cap_drop.iter().flatten().any(|cap| cap.eq_ignore_ascii_case("ALL")),
@@ -156,17 +157,20 @@ fn mounts_from(mounts: Option<&[MountPoint]>) -> Vec<BoundFolder> {
 
 fn tmpfs_from(host: &HostConfig) -> Vec<MemoryFolder> {
     let mounts = host.mounts.iter().flatten().filter(|mount| mount.typ == Some(MountType::TMPFS));
-    let mounts = mounts.map(|mount| MemoryFolder {
-        path: clean(mount.target.as_deref().unwrap_or_default()),
-        size_bytes: mount
-            .tmpfs_options
-            .as_ref()
-            .and_then(|options| options.size_bytes)
-            .filter(|&size| size != 0),
+    let mounts = mounts.map(|mount| {
+        let options = mount.tmpfs_options.as_ref();
+        MemoryFolder {
+            path: clean(mount.target.as_deref().unwrap_or_default()),
+            size_bytes: options.and_then(|options| options.size_bytes).filter(|&size| size != 0),
+            mode: options.and_then(|options| u32::try_from(options.mode?).ok()).filter(|&mode| mode != 0),
+        }
     });
     // The other way to ask for one, which Hearth does not use; its options are told as foreign.
-    let short =
-        host.tmpfs.iter().flatten().map(|(path, _)| MemoryFolder { path: clean(path), size_bytes: None });
+    let short = host.tmpfs.iter().flatten().map(|(path, _)| MemoryFolder {
+        path: clean(path),
+        size_bytes: None,
+        mode: None,
+    });
     let mut folders: Vec<MemoryFolder> = mounts.chain(short).collect();
     folders.sort();
     folders
@@ -186,6 +190,31 @@ fn restart_from(policy: Option<&RestartPolicy>) -> Option<Restart> {
         None | Some(RestartPolicyNameEnum::NO | RestartPolicyNameEnum::EMPTY) => Some(Restart::Never),
         Some(RestartPolicyNameEnum::ON_FAILURE | RestartPolicyNameEnum::ALWAYS) => None,
     }
+}
+
+fn surroundings_from(config: &ContainerConfig, host: &HostConfig) -> Surroundings {
+    let ulimits = host.ulimits.iter().flatten().map(|limit| Ulimit {
+        name: limit.name.clone().unwrap_or_default(),
+        soft: limit.soft.unwrap_or_default(),
+        hard: limit.hard.unwrap_or_default(),
+    });
+    let hosts = host.extra_hosts.iter().flatten().filter_map(|host| host.split_once([':', '=']));
+    let hosts = hosts.map(|(name, address)| ExtraHost { name: name.to_owned(), address: address.to_owned() });
+    Surroundings {
+        shm_size: host.shm_size.filter(|&size| size != 0 && size != SHM_SIZE),
+        pids_limit: host.pids_limit.filter(|&limit| limit > 0),
+        ulimits: sorted(ulimits),
+        extra_hosts: sorted(hosts),
+        groups: sorted(host.group_add.iter().flatten().cloned()),
+        tty: config.tty.unwrap_or_default(),
+        stdin_open: config.open_stdin.unwrap_or_default(),
+    }
+}
+
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    items.sort();
+    items
 }
 
 fn devices_from(host: &HostConfig) -> Vec<String> {

@@ -8,7 +8,7 @@ use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{
     BoundFolder, ContainerFacts, Health, ImageDefaults, JoinedNetwork, MemoryFolder, NewContainer,
 };
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
+use hearth_kinds::container::{HealthCheck, PublishedPort, Restart, Surroundings};
 
 use super::check::entrypoint_alone;
 use super::create::body_for;
@@ -58,6 +58,7 @@ fn wanted() -> NewContainer {
         stop_signal: None,
         memory_bytes: None,
         millicpus: None,
+        surroundings: Surroundings::default(),
         devices: Vec::new(),
         capabilities: Vec::new(),
         ports: Vec::new(),
@@ -76,7 +77,10 @@ fn a_healthy_container_is_read_whole() {
     assert_eq!(facts.env.get("SAID_BY").map(String::as_str), Some("image"));
     let bound = BoundFolder { host_path: "/srv/data".to_owned(), path: "/cap".to_owned(), read_only: true };
     assert_eq!(facts.mounts, [bound], "the anonymous volume of the image is not a folder of the host");
-    assert_eq!(facts.tmpfs, [MemoryFolder { path: "/scratch".to_owned(), size_bytes: Some(1_048_576) }]);
+    assert_eq!(
+        facts.tmpfs,
+        [MemoryFolder { path: "/scratch".to_owned(), size_bytes: Some(1_048_576), mode: None }]
+    );
     assert_eq!((facts.memory_bytes, facts.millicpus), (Some(67_108_864), Some(500)));
     assert_eq!(
         (facts.restart, facts.stop_grace),
@@ -121,9 +125,7 @@ fn all_that_is_set_by_hand_is_told() {
         "cpu shares 100",
         "device /dev/null in another place or with other rights",
         "every port published",
-        "extra host a:1.2.3.4",
         "fixed address on home-net4 10.213.79.9",
-        "group added",
         "kernel setting net.ipv4.ip_forward=0",
         "log driver local",
         "masked paths cleared",
@@ -132,20 +134,20 @@ fn all_that_is_set_by_hand_is_told() {
         "mount at /cap with propagation rshared",
         "name server 1.1.1.1",
         "pid namespace host",
-        "process limit 50",
         "published port 80/udp",
         "read-only paths cleared",
         "search domain lan",
         "security option label=disable",
         "security option seccomp=unconfined",
-        "terminal",
         "tmpfs /t with options size=1m,mode=700",
-        "ulimit",
         "uts namespace host",
         "variable without a value NOVAL",
         "volume named at /named",
     ];
     assert_eq!(facts.foreign, told);
+    let around = facts.surroundings;
+    assert_eq!((around.pids_limit, around.tty, around.ulimits.len()), (Some(50), true, 1));
+    assert_eq!((around.extra_hosts[0].address.as_str(), around.groups.len()), ("1.2.3.4", 1));
     assert_eq!((facts.restart, facts.drops_all, facts.no_new_privileges), (None, false, false));
     assert_eq!(facts.capabilities, ["NET_ADMIN"]);
 }

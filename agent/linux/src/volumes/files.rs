@@ -8,6 +8,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use super::fault::WriteFault;
 use super::folder::{Folder, Found};
+use super::given::GIVEN;
 use super::{Disk, NEW, check_instance, erase, plain_parts};
 
 /// Where an instance's files are, beside its `data`.
@@ -54,6 +55,7 @@ impl Disk {
         let root = self.open_to_change()?;
         let Some(folder) = own_or_none(root.find(instance)?, &root, instance)? else { return Ok(()) };
         erase::hide(&folder, FILES)?;
+        erase::hide(&folder, GIVEN)?;
         erase::clear_hidden(&folder)?;
         // `data` is in the way as long as a leaf or anything else is in it, which is what keeps it.
         folder.remove_if_empty("data")?;
@@ -79,12 +81,12 @@ fn check_path(path: &str, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Fault
     Ok(())
 }
 
-fn own(found: Found, parent: &Folder, name: &str) -> Result<Folder, Fault> {
+pub(super) fn own(found: Found, parent: &Folder, name: &str) -> Result<Folder, Fault> {
     own_or_none(found, parent, name)?
         .ok_or_else(|| Fault::Failed(format!("{} vanished", parent.path_of(name).display())))
 }
 
-fn own_or_none(found: Found, parent: &Folder, name: &str) -> Result<Option<Folder>, Fault> {
+pub(super) fn own_or_none(found: Found, parent: &Folder, name: &str) -> Result<Option<Folder>, Fault> {
     match found {
         Found::Nothing => Ok(None),
         Found::Folder(folder) => Ok(Some(folder)),

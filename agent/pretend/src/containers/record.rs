@@ -7,7 +7,7 @@ use hearth_capabilities::containers::{
     BoundFolder, ContainerFacts, Health, ImageDefaults, ListedContainer, MemoryFolder, NetworkPlace,
     NewContainer, RunState,
 };
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
+use hearth_kinds::container::{HealthCheck, PublishedPort, Restart, Surroundings};
 use hearth_meta::Time;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,9 @@ pub(crate) struct Settings {
     env: BTreeMap<String, String>,
     /// Host path, path, whether read-only.
     pub(crate) mounts: Vec<(String, String, bool)>,
-    tmpfs: Vec<(String, Option<i64>)>,
+    tmpfs: Vec<(String, Option<i64>, Option<u32>)>,
+    #[serde(default)]
+    surroundings: Surroundings,
     read_only_root: bool,
     pub(crate) health: Option<HealthCheck>,
     pub(crate) restart: Option<Restart>,
@@ -156,6 +158,7 @@ impl Container {
             stop_signal: text(&wanted.stop_signal, &image_defaults.stop_signal),
             memory_bytes: wanted.memory_bytes,
             millicpus: wanted.millicpus,
+            surroundings: around(&wanted.surroundings),
             devices: sorted(&wanted.devices),
             capabilities: sorted(&wanted.capabilities),
             drops_all: true,
@@ -213,7 +216,7 @@ impl Container {
             tmpfs: settings
                 .tmpfs
                 .into_iter()
-                .map(|(path, size_bytes)| MemoryFolder { path, size_bytes })
+                .map(|(path, size_bytes, mode)| MemoryFolder { path, size_bytes, mode })
                 .collect(),
             read_only_root: settings.read_only_root,
             networks: self.places.iter().map(|(name, place)| place.told(name)).collect(),
@@ -223,6 +226,7 @@ impl Container {
             stop_signal: settings.stop_signal,
             memory_bytes: settings.memory_bytes,
             millicpus: settings.millicpus,
+            surroundings: settings.surroundings,
             devices: settings.devices,
             capabilities: settings.capabilities,
             drops_all: settings.drops_all,
@@ -254,6 +258,7 @@ impl Container {
             stop_signal: facts.stop_signal,
             memory_bytes: facts.memory_bytes,
             millicpus: facts.millicpus,
+            surroundings: around(&facts.surroundings),
             devices: facts.devices,
             capabilities: facts.capabilities,
             drops_all: facts.drops_all,
@@ -288,8 +293,18 @@ fn mounts(folders: &[BoundFolder]) -> Vec<(String, String, bool)> {
     mounts
 }
 
-fn tmpfs(folders: &[MemoryFolder]) -> Vec<(String, Option<i64>)> {
-    sorted(&folders.iter().map(|folder| (folder.path.clone(), folder.size_bytes)).collect::<Vec<_>>())
+fn tmpfs(folders: &[MemoryFolder]) -> Vec<(String, Option<i64>, Option<u32>)> {
+    let all = folders.iter().map(|folder| (folder.path.clone(), folder.size_bytes, folder.mode));
+    sorted(&all.collect::<Vec<_>>())
+}
+
+fn around(asked: &Surroundings) -> Surroundings {
+    Surroundings {
+        ulimits: sorted(&asked.ulimits),
+        extra_hosts: sorted(&asked.extra_hosts),
+        groups: sorted(&asked.groups),
+        ..asked.clone()
+    }
 }
 
 pub(crate) fn sorted<T: Clone + Ord>(list: &[T]) -> Vec<T> {

@@ -14,7 +14,7 @@ use hearth_capabilities::contract::proxy::{ProxyWorld, UPSTREAM_SAYS};
 use hearth_capabilities::contract::volumes::VolumeWorld;
 use hearth_capabilities::contract::world::{Check, ContainerWorld, Program, image_says};
 use hearth_capabilities::proxy::SeenRoute;
-use hearth_capabilities::volumes::Leaf;
+use hearth_capabilities::volumes::{GivenFile, Leaf};
 use hearth_capabilities::{Containers, Events, Images, Networks, Proxy, Volumes};
 use hearth_engine::{Clock, ManualClock};
 use hearth_meta::Timestamp;
@@ -246,6 +246,14 @@ impl VolumeWorld for World {
 
     async fn link_in_package(&self, path: &str) {
         self.machine.link_in_package(path);
+    }
+
+    async fn read_given(&self, path: &str) -> Option<GivenFile> {
+        self.machine.read_given(path)
+    }
+
+    async fn change_given(&self, path: &str, text: &str, replaces: bool) {
+        self.machine.change_given(path, text, replaces);
     }
 }
 

@@ -13,7 +13,12 @@ pub(crate) const HEALTH: Section = section(&[
     field("disable", BOOL_TEXT, Read::Bool, Kept),
     field("interval", TEXT, Read::SetDuration, Kept),
     field("retries", NUMBER_TEXT, Read::SetCount, Kept),
-    field("start_interval", TEXT, Read::SetDuration, Kept),
+    field(
+        "start_interval",
+        TEXT,
+        Read::SetDuration,
+        Ignored("not every container engine knows it; a short interval has the same effect"),
+    ),
     field("start_period", TEXT, Read::SetDuration, Kept),
     field("test", Shape::Either(&[TEXT, TEXTS]), Read::HealthTest, Kept),
     field("timeout", TEXT, Read::SetDuration, Kept),
@@ -119,11 +124,11 @@ pub(crate) const DEVICE: Section = Section {
 
 /// One entry of `configs` or `secrets`.
 pub(crate) const FILE_MOUNT: Section = section(&[
-    field("gid", TEXT, Read::Text, Within),
-    field("mode", NUMBER_TEXT, Read::Mode, Within),
-    field("source", TEXT, Read::Text, Within),
-    field("target", TEXT, Read::Text, Within),
-    field("uid", TEXT, Read::Text, Within),
+    field("gid", TEXT, Read::Text, Judged),
+    field("mode", NUMBER_TEXT, Read::Mode, Judged),
+    field("source", TEXT, Read::Text, Judged),
+    field("target", TEXT, Read::Text, Judged),
+    field("uid", TEXT, Read::Text, Judged),
 ]);
 
 /// One entry of `env_file`.

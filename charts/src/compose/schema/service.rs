@@ -18,7 +18,6 @@ pub(crate) const SERVICE: Section = section(FIELDS);
 const HOST_RESOURCE: &str =
     "apps do not choose how the host's resources are shared; set limits on the App instead";
 const MEMORY: &str = "only mem_limit is applied";
-const TERMINAL: &str = "services here have no terminal";
 const RESOLVER: &str = "names are resolved by the app's own network";
 
 const FIELDS: &[Field] = &[
@@ -88,19 +87,14 @@ const FIELDS: &[Field] = &[
         Read::Texts,
         Refused("apps reach no containers but their own; remove it"),
     ),
-    field(
-        "extra_hosts",
-        HOSTS,
-        Read::Hosts,
-        Ignored("names are not added; the host is not reachable from an app"),
-    ),
+    field("extra_hosts", HOSTS, Read::Hosts, Judged),
     field(
         "gpus",
         GPUS,
         Read::Sections(&GPU),
         Refused("graphics cards are given as devices; list them under `devices`"),
     ),
-    field("group_add", LOOSE_SET, Read::Texts, Refused("apps join no groups of the host; remove it")),
+    field("group_add", LOOSE_SET, Read::Texts, Judged),
     field("healthcheck", Shape::Section(&HEALTH), Read::Section(&HEALTH), Kept),
     field("hostname", TEXT, Read::Text, Kept),
     field("image", TEXT, Read::Text, Kept),
@@ -164,14 +158,14 @@ const FIELDS: &[Field] = &[
     field("secrets", Shape::List(&FILE_MOUNTS), Read::Sections(&FILE_MOUNT), Judged),
     field("security_opt", TEXT_SET, Read::Texts, Judged),
     field("shm_size", NUMBER_TEXT, Read::Bytes, Kept),
-    field("stdin_open", BOOL_TEXT, Read::Bool, Ignored(TERMINAL)),
+    field("stdin_open", BOOL_TEXT, Read::Bool, Kept),
     field("stop_grace_period", TEXT, Read::SetDuration, Kept),
     field("stop_signal", TEXT, Read::Text, Kept),
     field("storage_opt", ANY_MAP, Read::TextMap, Ignored(HOST_RESOURCE)),
     field("sysctls", PAIRS, Read::Mapping, Refused("apps change no settings of the kernel; remove it")),
     field("tmpfs", TEXT_OR_SET, Read::TextOrTexts, Judged),
-    field("tty", BOOL_TEXT, Read::Bool, Ignored(TERMINAL)),
-    field("ulimits", ULIMITS, Read::Ulimits, Ignored("the limits of the container engine apply")),
+    field("tty", BOOL_TEXT, Read::Bool, Kept),
+    field("ulimits", ULIMITS, Read::Ulimits, Judged),
     field("use_api_socket", BOOL, Read::Bool, Judged),
     field("user", TEXT, Read::Text, Kept),
     field("userns_mode", TEXT, Read::Text, Judged),

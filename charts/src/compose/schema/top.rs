@@ -120,25 +120,28 @@ pub(crate) const VOLUME: Section = section(&[
     field("name", TEXT, Read::Text, Within),
 ]);
 
+const NO_DRIVER: &str = "what is in a file comes from the package or from a value of the App; remove it";
+const NO_LABELS: &str = "files have no labels here";
+
 /// A secret.
 pub(crate) const SECRET: Section = section(&[
-    field("driver", TEXT, Read::Text, Within),
-    field("driver_opts", OPTIONS, Read::TextMap, Within),
-    field("environment", TEXT, Read::Text, Within),
-    field("external", LOOSE_EXTERNAL, Read::Bool, Within),
-    field("file", TEXT, Read::Text, Within),
-    field("labels", PAIRS, Read::Labels, Within),
-    field("name", TEXT, Read::Text, Within),
-    field("template_driver", TEXT, Read::Text, Within),
+    field("driver", TEXT, Read::Text, Refused(NO_DRIVER)),
+    field("driver_opts", OPTIONS, Read::TextMap, Refused(NO_DRIVER)),
+    field("environment", TEXT, Read::Text, Judged),
+    field("external", LOOSE_EXTERNAL, Read::Bool, Judged),
+    field("file", TEXT, Read::Text, Judged),
+    field("labels", PAIRS, Read::Labels, Ignored(NO_LABELS)),
+    field("name", TEXT, Read::Text, Kept),
+    field("template_driver", TEXT, Read::Text, Refused(NO_DRIVER)),
 ]);
 
 /// A config.
 pub(crate) const CONFIG: Section = section(&[
-    field("content", TEXT, Read::Text, Within),
-    field("environment", TEXT, Read::Text, Within),
-    field("external", LOOSE_EXTERNAL, Read::Bool, Within),
-    field("file", TEXT, Read::Text, Within),
-    field("labels", PAIRS, Read::Labels, Within),
-    field("name", TEXT, Read::Text, Within),
-    field("template_driver", TEXT, Read::Text, Within),
+    field("content", TEXT, Read::Text, Judged),
+    field("environment", TEXT, Read::Text, Judged),
+    field("external", LOOSE_EXTERNAL, Read::Bool, Judged),
+    field("file", TEXT, Read::Text, Judged),
+    field("labels", PAIRS, Read::Labels, Ignored(NO_LABELS)),
+    field("name", TEXT, Read::Text, Kept),
+    field("template_driver", TEXT, Read::Text, Refused(NO_DRIVER)),
 ]);

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
+use hearth_kinds::container::{ExtraHost, HealthCheck, PublishedPort, Restart, Surroundings, Ulimit};
 
 use super::world::{Check, Program, Scene, image_says};
-use crate::containers::{BoundFolder, MemoryFolder};
+use crate::containers::{BoundFolder, LogOptions, MemoryFolder};
 
 pub(super) async fn what_is_asked_for_comes_back(scene: &Scene<'_>) {
     let mut wanted = scene.container("one", Program::Serve).await;
@@ -39,6 +39,43 @@ pub(super) async fn what_is_asked_for_comes_back(scene: &Scene<'_>) {
     assert_eq!(facts.foreign, Vec::<String>::new());
 }
 
+pub(super) async fn what_is_around_it_comes_back(scene: &Scene<'_>) {
+    let mut wanted = scene.container("one", Program::Serve).await;
+    let host = |name: &str, address: &str| ExtraHost { name: name.to_owned(), address: address.to_owned() };
+    wanted.surroundings = Surroundings {
+        shm_size: Some(128 * 1024 * 1024),
+        pids_limit: Some(200),
+        ulimits: vec![
+            Ulimit { name: "core".to_owned(), soft: 0, hard: 0 },
+            Ulimit { name: "nofile".to_owned(), soft: 512, hard: 1024 },
+        ],
+        extra_hosts: vec![host("hearth.test", "10.1.2.3"), host("host.docker.internal", "host-gateway")],
+        groups: vec!["44".to_owned(), "988".to_owned()],
+        tty: false,
+        stdin_open: true,
+    };
+    scene.run(&wanted).await;
+    let facts = scene.facts(&wanted.name).await;
+    assert_eq!((facts.surroundings, facts.foreign), (wanted.surroundings, Vec::<String>::new()));
+}
+
+pub(super) async fn a_terminal_comes_back_and_its_log_can_be_read(scene: &Scene<'_>) {
+    let mut wanted = scene.container("one", Program::Write).await;
+    wanted.surroundings.tty = true;
+    let id = scene.run(&wanted).await;
+    let facts = scene.facts(&wanted.name).await;
+    assert_eq!((facts.surroundings, facts.foreign), (wanted.surroundings, Vec::<String>::new()));
+    let lines = scene
+        .until("it has written", async || {
+            let lines = super::logs::read(scene, &id, LogOptions::default()).await;
+            (lines.len() == 3).then_some(lines)
+        })
+        .await;
+    // A terminal knows no standard error, and ends its lines in its own way.
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.trim_end()).collect();
+    assert_eq!(texts, ["one", "two", "three"]);
+}
+
 pub(super) async fn what_is_not_asked_for_is_the_images_own(scene: &Scene<'_>) {
     let mut wanted = scene.container("one", Program::Serve).await;
     wanted.command = None;
@@ -51,6 +88,7 @@ pub(super) async fn what_is_not_asked_for_is_the_images_own(scene: &Scene<'_>) {
     assert_eq!(facts.health_check, image.health_check);
     assert_eq!((facts.memory_bytes, facts.millicpus, facts.hostname), (None, None, None));
     assert_eq!((facts.init, facts.read_only_root, facts.ports), (false, false, Vec::new()));
+    assert_eq!(facts.surroundings, Surroundings::default());
     assert_eq!(facts.foreign, Vec::<String>::new());
 }
 
@@ -95,8 +133,8 @@ pub(super) async fn folders_come_back_sorted_by_path(scene: &Scene<'_>) {
     };
     wanted.mounts = vec![folder("/srv/b", true), folder("/srv/a", false)];
     wanted.tmpfs = vec![
-        MemoryFolder { path: "/tmp/b".to_owned(), size_bytes: Some(1024 * 1024) },
-        MemoryFolder { path: "/tmp/a".to_owned(), size_bytes: None },
+        MemoryFolder { path: "/tmp/b".to_owned(), size_bytes: Some(1024 * 1024), mode: Some(0o700) },
+        MemoryFolder { path: "/tmp/a".to_owned(), size_bytes: None, mode: None },
     ];
     scene.run(&wanted).await;
     let facts = scene.facts(&wanted.name).await;

@@ -72,7 +72,7 @@ pub(super) async fn a_folder_that_is_not_there_is_missing_and_not_made(scene: &S
 pub(super) async fn every_problem_of_a_bad_request_is_told_at_once(scene: &Scene<'_>) {
     let mut wanted = scene.container("one", Program::Serve).await;
     wanted.env.insert("A=B".to_owned(), "very secret".to_owned());
-    wanted.tmpfs = vec![MemoryFolder { path: "scratch".to_owned(), size_bytes: None }];
+    wanted.tmpfs = vec![MemoryFolder { path: "scratch".to_owned(), size_bytes: None, mode: None }];
     let Err(Fault::Refused(said)) = scene.containers().create(&wanted).await else {
         panic!("a bad request is refused");
     };

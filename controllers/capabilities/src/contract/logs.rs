@@ -19,7 +19,7 @@ async fn written(scene: &Scene<'_>) -> String {
     id
 }
 
-async fn read(scene: &Scene<'_>, id: &str, options: LogOptions) -> Vec<LogLine> {
+pub(super) async fn read(scene: &Scene<'_>, id: &str, options: LogOptions) -> Vec<LogLine> {
     let mut log = scene.containers().logs(id, &options).await.expect("a log can be read");
     let mut lines = Vec::new();
     while let Some(line) = scene.next_or_end("the end of the log", &mut log).await {

@@ -8,7 +8,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
-use crate::volumes::{Leaf, LeafFacts, LeafState, ListedLeaf};
+use super::given::{
+    a_given_file_that_was_changed_by_hand_is_made_in_another_place, another_content_has_another_place,
+    given_files_are_as_they_were_asked_for, holders_that_are_not_plain_are_refused,
+    removing_files_takes_back_what_was_given_and_leaves_the_data,
+    what_was_given_is_taken_back_from_its_holder_alone,
+};
+use crate::volumes::{GivenFile, Leaf, LeafFacts, LeafState, ListedLeaf};
 use crate::{Fault, Volumes};
 
 /// A root for instances of one's own, and around it what the suite needs.
@@ -46,6 +52,12 @@ pub trait VolumeWorld: Send + Sync {
 
     /// Puts a link into a package folder.
     async fn link_in_package(&self, path: &str);
+
+    /// What is in a given file now, by where it is on the machine; `None` means it is not there.
+    async fn read_given(&self, path: &str) -> Option<GivenFile>;
+
+    /// Changes a given file by hand: in its place, or another file is put there.
+    async fn change_given(&self, path: &str, text: &str, replaces: bool);
 }
 
 /// One promise about the folders of instances.
@@ -93,6 +105,12 @@ macro_rules! volume_promises {
             file_paths_that_are_not_plain_are_refused
             removing_files_leaves_the_data
             removing_files_again_is_success
+            given_files_are_as_they_were_asked_for
+            another_content_has_another_place
+            a_given_file_that_was_changed_by_hand_is_made_in_another_place
+            what_was_given_is_taken_back_from_its_holder_alone
+            removing_files_takes_back_what_was_given_and_leaves_the_data
+            holders_that_are_not_plain_are_refused
             a_package_is_read_whole
             a_package_with_a_link_is_refused
             a_package_that_is_too_large_is_refused
@@ -125,11 +143,11 @@ pub async fn keep(world: &dyn VolumeWorld, name: &str) {
 const MARKER: &str = "5a2f7a0e-6d0c-4a3e-9a53-0c4f6a1f2b11";
 const OTHER_MARKER: &str = "e0f9b2f4-0000-4000-8000-000000000002";
 
-fn leaf(instance: &str, path: &str) -> Leaf {
+pub(super) fn leaf(instance: &str, path: &str) -> Leaf {
     Leaf { instance: instance.to_owned(), path: path.to_owned() }
 }
 
-async fn make(world: &dyn VolumeWorld, leaf: &Leaf) {
+pub(super) async fn make(world: &dyn VolumeWorld, leaf: &Leaf) {
     world.volumes().make(leaf, MARKER, None, None).await.expect("a leaf can be made");
 }
 
@@ -161,7 +179,7 @@ fn is_conflict<T: std::fmt::Debug>(answer: Result<T, Fault>) {
     assert!(matches!(answer, Err(Fault::Conflict(_))), "{answer:?}");
 }
 
-fn is_refused<T: std::fmt::Debug>(answer: Result<T, Fault>) {
+pub(super) fn is_refused<T: std::fmt::Debug>(answer: Result<T, Fault>) {
     assert!(matches!(answer, Err(Fault::Refused(_))), "{answer:?}");
 }
 

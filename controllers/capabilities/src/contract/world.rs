@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::future::{Either, select};
 use futures::stream::BoxStream;
-use hearth_kinds::container::{HealthCheck, Restart};
+use hearth_kinds::container::{HealthCheck, Restart, Surroundings};
 use hearth_meta::labels;
 
 use crate::containers::{ContainerFacts, JoinedNetwork, LogOptions, NewContainer};
@@ -173,6 +173,7 @@ impl<'a> Scene<'a> {
             stop_signal: None,
             memory_bytes: None,
             millicpus: None,
+            surroundings: Surroundings::default(),
             devices: Vec::new(),
             capabilities: Vec::new(),
             ports: Vec::new(),

@@ -129,6 +129,10 @@ impl World for Pretend {
         self.machine.link_leaf(leaf);
     }
 
+    async fn overwrite(&self, path: &str, text: &str) {
+        self.machine.change_given(path, text, false);
+    }
+
     async fn empty_proxy(&self) {
         self.machine.clear_proxy();
     }

@@ -304,6 +304,10 @@ impl World for Real {
         symlink("/etc", path).unwrap();
     }
 
+    async fn overwrite(&self, path: &str, text: &str) {
+        fs::write(path, text).unwrap();
+    }
+
     async fn empty_proxy(&self) {
         self.ask_admin(Method::DELETE, "/config/", None).await;
     }

@@ -55,6 +55,9 @@ pub(crate) trait World: Send + Sync {
     /// A link to `/etc` in the place of a leaf.
     async fn link_leaf(&self, leaf: &Leaf);
 
+    /// A file that was given to a container is written over.
+    async fn overwrite(&self, path: &str, text: &str);
+
     /// The proxy's configuration is emptied.
     async fn empty_proxy(&self);
     /// The route of a host is made to answer something else.

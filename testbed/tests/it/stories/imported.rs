@@ -1,7 +1,7 @@
 //! Published compose files, imported as they are, run as apps.
 //!
-//! `HEARTH_CORPUS` names a folder of published files, as `<source>/<app>/compose.yml`; without it one of our own
-//! stands for them.
+//! `HEARTH_CORPUS` names a folder of published files, as `<source>/<app>/compose.yml`; without it files of our own
+//! stand for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,6 +11,8 @@ use hearth_charts::yaml::parse_documents;
 use serde_json::{Value, json};
 
 use crate::home::{Home, on_pretend};
+
+mod stand_ins;
 
 /// How many of the published files are installed.
 const ENOUGH: usize = 30;
@@ -44,7 +46,7 @@ async fn imported(home: &Home) {
 /// Packages that ask nothing of a person and whose checks are quick, by the name of their app.
 fn packages() -> BTreeMap<String, Outcome> {
     let mut packages = BTreeMap::new();
-    for (name, text) in published() {
+    for (_, name, text) in published() {
         let request = Request { file: "compose.yml", text: &text, name: Some(&name), template: None };
         let outcome = import(&request);
         let needs_nobody = outcome.report.asked.is_empty() && outcome.report.devices.is_empty();
@@ -56,10 +58,12 @@ fn packages() -> BTreeMap<String, Outcome> {
     packages
 }
 
-fn published() -> Vec<(String, String)> {
+/// Source, app and text of each.
+fn published() -> Vec<(String, String, String)> {
     let Some(corpus) = std::env::var_os("HEARTH_CORPUS").map(PathBuf::from) else {
         say_that_there_are_none();
-        return vec![("notes".to_owned(), OWN.to_owned())];
+        let own = [("notes", OWN)].into_iter().chain(stand_ins::OWN);
+        return own.map(|(app, text)| ("own".to_owned(), app.to_owned(), text.to_owned())).collect();
     };
     let folders = |path: PathBuf| {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -68,14 +72,16 @@ fn published() -> Vec<(String, String)> {
     let apps = folders(corpus).into_iter().flat_map(folders);
     let named = apps.filter_map(|app| {
         let text = std::fs::read_to_string(app.join("compose.yml")).ok()?;
-        Some((app.file_name()?.to_string_lossy().into_owned(), text))
+        let mut parts = app.iter().rev().map(|part| part.to_string_lossy().into_owned());
+        let (name, source) = (parts.next()?, parts.next()?);
+        Some((source, name, text))
     });
     named.collect()
 }
 
 #[expect(clippy::print_stderr, reason = "a run on fewer files than it could have must say so")]
 fn say_that_there_are_none() {
-    eprintln!("HEARTH_CORPUS names no folder; one file of our own stands for the published ones");
+    eprintln!("HEARTH_CORPUS names no folder; files of our own stand for the published ones");
 }
 
 /// Whether nobody has to wait for a health check longer than a story should take.

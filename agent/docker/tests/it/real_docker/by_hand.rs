@@ -31,16 +31,12 @@ async fn a_container_made_by_hand_is_seen_to_differ() {
         };
         machine.raw().create_container(Some(options), body).await.unwrap();
         let facts = scene.facts(&name).await;
-        let told = [
-            "extra host a:1.2.3.4",
-            "log options",
-            "network namespace host",
-            "pid namespace host",
-            "terminal",
-        ];
+        let told = ["log options", "network namespace host", "pid namespace host"];
         for what in told {
             assert!(facts.foreign.iter().any(|found| found == what), "{what}: {:?}", facts.foreign);
         }
+        assert!(facts.surroundings.tty);
+        assert_eq!(facts.surroundings.extra_hosts[0].name, "a");
         assert!(facts.mounts.len() == 1 && facts.mounts[0].read_only);
         assert_eq!((facts.drops_all, facts.no_new_privileges), (false, false));
     })

@@ -41,6 +41,7 @@ pub(super) async fn wanted(machine: &Machine, name: &str) -> NewContainer {
         stop_signal: None,
         memory_bytes: None,
         millicpus: None,
+        surroundings: Default::default(),
         devices: Vec::new(),
         capabilities: Vec::new(),
         ports: Vec::new(),
