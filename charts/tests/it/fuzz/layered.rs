@@ -144,141 +144,142 @@ fn list(dice: &mut Dice, items: &[&str]) -> String {
     format!("[{}]", chosen.join(", "))
 }
 
+/// Fields that are lists, with items that meet.
+const LISTS: &[(&str, &[&str])] = &[
+    (
+        "ports",
+        &[
+            "80",
+            "\"80:80\"",
+            "\"8080:80\"",
+            "\"80:80/udp\"",
+            "{target: 80, published: \"80\"}",
+            "{target: 80, published: 8080, protocol: tcp, mode: ingress}",
+            "\"127.0.0.1:80:80\"",
+            "{target: 443, host_ip: 127.0.0.1, published: 443}",
+            "\"5000-5002:5000-5002\"",
+            "\"${UNSET:-81}:80\"",
+        ],
+    ),
+    (
+        "volumes",
+        &[
+            "data:/d",
+            "\"./s:/d\"",
+            "\"./s:/e:ro\"",
+            "/only",
+            "{type: bind, source: ./s, target: /d}",
+            "{type: volume, source: data, target: /d, read_only: true}",
+            "{type: tmpfs, target: /t}",
+            "\"data:/d:ro\"",
+            "{type: bind, source: \"${SET}/x\", target: /e, bind: {create_host_path: false}}",
+            "\"${UNSET:-./u}:/u\"",
+        ],
+    ),
+    ("devices", &["\"/dev/a:/dev/a\"", "\"/dev/b:/dev/a:r\"", "{source: /dev/c, target: /dev/a}"]),
+    ("secrets", &["s1", "{source: s1, target: word}", "{source: s2, mode: 0440}", "s2"]),
+    ("configs", &["c1", "{source: c1, target: /c}", "{source: c2, uid: \"1\"}", "c2"]),
+    ("expose", &["80", "\"80\"", "\"81\"", "\"3000-3001\"", "\"82/udp\""]),
+    (
+        "env_file",
+        &[
+            "vars.env",
+            "./vars.env",
+            "{path: vars.env}",
+            "{path: none.env, required: false}",
+            "{path: raw.env, format: raw}",
+            "sub/more.env",
+        ],
+    ),
+    ("dns", &["1.1.1.1", "8.8.8.8"]),
+    ("cap_add", &["A", "B", "C"]),
+    ("tmpfs", &["/run", "/tmp", "\"/run:size=1m\""]),
+    ("security_opt", &["a:b", "c"]),
+    ("profiles", &["prod", "dev"]),
+    ("group_add", &["1", "audio"]),
+    ("external_links", &["x", "\"x:y\""]),
+];
+
+/// Fields with a form of their own.
+const FORMS: &[(&str, &[&str])] = &[
+    (
+        "extra_hosts",
+        &[
+            "[\"a:1.1.1.1\", \"b=::1\"]",
+            "{a: 1.1.1.2}",
+            "{a: [1.1.1.1, 1.1.1.3], c: 9.9.9.9}",
+            "[\"a:1.1.1.1\"]",
+        ],
+    ),
+    ("command", &["run \"a b\"", "[run, a]", "null", "[]", "sh -c 'x $$Y'", "\"\""]),
+    (
+        "healthcheck",
+        &[
+            "{test: [CMD, a], interval: 5s}",
+            "{test: curl a}",
+            "{disable: true}",
+            "{interval: 1m30s, retries: 2}",
+            "{test: [CMD-SHELL, \"a $$b\"], start_period: 10s, start_interval: 1s}",
+            "{timeout: ${UNSET:-3s}}",
+        ],
+    ),
+    (
+        "depends_on",
+        &[
+            "[b]",
+            "{b: {condition: service_healthy}}",
+            "{b: {condition: service_started, restart: true}}",
+            "{c: {condition: service_started, required: false}}",
+            "[]",
+        ],
+    ),
+    (
+        "networks",
+        &[
+            "[front]",
+            "{front: {aliases: [x]}}",
+            "{front: {aliases: [y]}, back: null}",
+            "[front, back]",
+            "{default: }",
+        ],
+    ),
+    (
+        "deploy",
+        &[
+            "{replicas: ${UNSET:-2}}",
+            "{resources: {limits: {memory: 1g}}}",
+            "{resources: {limits: {cpus: 0.5}}}",
+            "{labels: {a: b}}",
+            "{labels: [c=d]}",
+            "{restart_policy: {condition: none}}",
+        ],
+    ),
+    (
+        "logging",
+        &[
+            "{driver: a, options: {x: 1}}",
+            "{options: {y: 2}}",
+            "{driver: b}",
+            "{driver: a, options: {x: \"3\"}}",
+        ],
+    ),
+];
+
 /// A field of a service in one of its forms.
 fn field(dice: &mut Dice) -> (&'static str, String) {
-    let many: &[(&'static str, &[&str])] = &[
-        (
-            "ports",
-            &[
-                "80",
-                "\"80:80\"",
-                "\"8080:80\"",
-                "\"80:80/udp\"",
-                "{target: 80, published: \"80\"}",
-                "{target: 80, published: 8080, protocol: tcp, mode: ingress}",
-                "\"127.0.0.1:80:80\"",
-                "{target: 443, host_ip: 127.0.0.1, published: 443}",
-                "\"5000-5002:5000-5002\"",
-                "\"${UNSET:-81}:80\"",
-            ],
-        ),
-        (
-            "volumes",
-            &[
-                "data:/d",
-                "\"./s:/d\"",
-                "\"./s:/e:ro\"",
-                "/only",
-                "{type: bind, source: ./s, target: /d}",
-                "{type: volume, source: data, target: /d, read_only: true}",
-                "{type: tmpfs, target: /t}",
-                "\"data:/d:ro\"",
-                "{type: bind, source: \"${SET}/x\", target: /e, bind: {create_host_path: false}}",
-                "\"${UNSET:-./u}:/u\"",
-            ],
-        ),
-        ("devices", &["\"/dev/a:/dev/a\"", "\"/dev/b:/dev/a:r\"", "{source: /dev/c, target: /dev/a}"]),
-        ("secrets", &["s1", "{source: s1, target: word}", "{source: s2, mode: 0440}", "s2"]),
-        ("configs", &["c1", "{source: c1, target: /c}", "{source: c2, uid: \"1\"}", "c2"]),
-        ("expose", &["80", "\"80\"", "\"81\"", "\"3000-3001\"", "\"82/udp\""]),
-        (
-            "env_file",
-            &[
-                "vars.env",
-                "./vars.env",
-                "{path: vars.env}",
-                "{path: none.env, required: false}",
-                "{path: raw.env, format: raw}",
-                "sub/more.env",
-            ],
-        ),
-        ("dns", &["1.1.1.1", "8.8.8.8"]),
-        ("cap_add", &["A", "B", "C"]),
-        ("tmpfs", &["/run", "/tmp", "\"/run:size=1m\""]),
-        ("security_opt", &["a:b", "c"]),
-        ("profiles", &["prod", "dev"]),
-        ("group_add", &["1", "audio"]),
-        ("external_links", &["x", "\"x:y\""]),
-    ];
     match dice.below(26) {
         0..=13 => {
-            let (key, items) = many[dice.below(many.len())];
+            let (key, items) = LISTS[dice.below(LISTS.len())];
             (key, list(dice, items))
         }
         14 | 15 => ("environment", pairs(dice, &["A", "B", "SET", "C"])),
         16 => ("labels", pairs(dice, &["a", "b.c", "d"])),
         17 => ("annotations", pairs(dice, &["a", "b"])),
         18 => ("sysctls", pairs(dice, &["net.a", "net.b"])),
-        19 => (
-            "extra_hosts",
-            dice.pick(&[
-                "[\"a:1.1.1.1\", \"b=::1\"]",
-                "{a: 1.1.1.2}",
-                "{a: [1.1.1.1, 1.1.1.3], c: 9.9.9.9}",
-                "[\"a:1.1.1.1\"]",
-            ])
-            .to_owned(),
-        ),
-        20 => (
-            "command",
-            dice.pick(&["run \"a b\"", "[run, a]", "null", "[]", "sh -c 'x $$Y'", "\"\""]).to_owned(),
-        ),
-        21 => (
-            "healthcheck",
-            dice.pick(&[
-                "{test: [CMD, a], interval: 5s}",
-                "{test: curl a}",
-                "{disable: true}",
-                "{interval: 1m30s, retries: 2}",
-                "{test: [CMD-SHELL, \"a $$b\"], start_period: 10s, start_interval: 1s}",
-                "{timeout: ${UNSET:-3s}}",
-            ])
-            .to_owned(),
-        ),
-        22 => (
-            "depends_on",
-            dice.pick(&[
-                "[b]",
-                "{b: {condition: service_healthy}}",
-                "{b: {condition: service_started, restart: true}}",
-                "{c: {condition: service_started, required: false}}",
-                "[]",
-            ])
-            .to_owned(),
-        ),
-        23 => (
-            "networks",
-            dice.pick(&[
-                "[front]",
-                "{front: {aliases: [x]}}",
-                "{front: {aliases: [y]}, back: null}",
-                "[front, back]",
-                "{default: }",
-            ])
-            .to_owned(),
-        ),
-        24 => (
-            "deploy",
-            dice.pick(&[
-                "{replicas: ${UNSET:-2}}",
-                "{resources: {limits: {memory: 1g}}}",
-                "{resources: {limits: {cpus: 0.5}}}",
-                "{labels: {a: b}}",
-                "{labels: [c=d]}",
-                "{restart_policy: {condition: none}}",
-            ])
-            .to_owned(),
-        ),
-        _ => (
-            "logging",
-            dice.pick(&[
-                "{driver: a, options: {x: 1}}",
-                "{options: {y: 2}}",
-                "{driver: b}",
-                "{driver: a, options: {x: \"3\"}}",
-            ])
-            .to_owned(),
-        ),
+        _ => {
+            let (key, forms) = FORMS[dice.below(FORMS.len())];
+            (key, dice.pick(forms).to_owned())
+        }
     }
 }
 
@@ -361,7 +362,7 @@ pub(crate) fn project(dice: &mut Dice) -> Project {
             .replace("c2:", "c4:"),
     );
     project.insert("inc.yml".to_owned(), included);
-    let nested = format!("include: [far-inc.yml]\nservices: {{near: {{image: \"${{A:-near}}\"}}}}\n");
+    let nested = "include: [far-inc.yml]\nservices: {near: {image: \"${A:-near}\"}}\n".to_owned();
     project.insert("sub/nested.yml".to_owned(), nested);
     project.insert(
         "sub/far-inc.yml".to_owned(),
