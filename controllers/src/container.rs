@@ -85,11 +85,17 @@ impl Controller for ContainerController {
     }
 
     fn wakes(&self) -> Option<BoxStream<'static, Wake>> {
-        let naming = self.naming.clone();
+        let (naming, store) = (self.naming.clone(), self.store.clone());
         Some(wakes(&self.hands.events, move |happening| match happening {
             Happening::Container { name, uid, .. } => {
                 let by_name = naming.key("Container", &name).map(Wake::Key);
                 uid.map(Wake::Uid).into_iter().chain(by_name).collect()
+            }
+            // Its own networks wake it through their objects; of others nobody else would tell it.
+            Happening::Network { name, container: Some(id), .. }
+                if naming.key("Network", &name).is_none() =>
+            {
+                triggers::made_as(&store, &id).map(Wake::Key).into_iter().collect()
             }
             _ => Vec::new(),
         }))

@@ -127,6 +127,11 @@ impl Controller for RouteController {
             )]),
             Some(Ok(seen)) => {
                 let mut differences = Vec::new();
+                if !comes_first(facts, &route.id) {
+                    // Whatever it is set to, nobody ever comes to it.
+                    let (wanted, seen) = ("before the catch-all", "after the catch-all");
+                    differences.push(FieldDiff::new("order", Some(wanted.into()), Some(seen.into())));
+                }
                 FieldDiff::compare_json(&mut differences, "spec.hosts", &route.hosts, &seen.hosts);
                 if route.answer != seen.answer {
                     differences.push(FieldDiff::new(
@@ -201,6 +206,16 @@ impl Step for RouteStep {
             Self::Write { why, .. } => ("RoutesWritten", format!("Wrote the proxy's routes: {why}")),
         }
     }
+}
+
+/// Whether a route stands before the one that answers every host.
+fn comes_first(facts: &ProxyFacts, id: &str) -> bool {
+    let is_it = |route: &&SeenRoute| match route {
+        SeenRoute::CatchAll => true,
+        SeenRoute::Ours(route) => route.id == id,
+        SeenRoute::Other { .. } => false,
+    };
+    !matches!(facts.routes.iter().find(is_it), Some(SeenRoute::CatchAll))
 }
 
 fn shown(answer: &Answer) -> String {

@@ -96,7 +96,9 @@ fn happening_from(message: EventMessage) -> Option<Happening> {
         EventMessageTypeEnum::CONTAINER => {
             Some(Happening::Container { name: told("name")?, uid: told(labels::UID), action })
         }
-        EventMessageTypeEnum::NETWORK => Some(Happening::Network { name: told("name")?, action }),
+        EventMessageTypeEnum::NETWORK => {
+            Some(Happening::Network { name: told("name")?, container: told("container"), action })
+        }
         EventMessageTypeEnum::IMAGE => Some(Happening::Image { reference: actor.id?, action }),
         _ => None,
     }

@@ -11,7 +11,7 @@ use bollard::models::{
     Ipam, IpamConfig, NetworkConnectRequest, NetworkCreateRequest, NetworkCreateResponse,
     NetworkDisconnectRequest, NetworkInspect,
 };
-use bollard::query_parameters::{InspectNetworkOptions, ListNetworksOptionsBuilder};
+use bollard::query_parameters::{InspectNetworkOptions, ListNetworksOptions, ListNetworksOptionsBuilder};
 use bytes::Bytes;
 use futures::FutureExt;
 use hearth_capabilities::containers::JoinedNetwork;
@@ -53,7 +53,12 @@ impl Networks for Docker {
         }
         let request = request_for(wanted)
             .map_err(|error| Fault::Failed(format!("the request cannot be written: {error}")))?;
-        let made = self.change(CHANGE, self.transport.post("/networks/create", request)).await?;
+        let made = match self.change(CHANGE, self.transport.post("/networks/create", request)).await {
+            Err(Fault::Conflict(said)) if said.contains("overlap") => {
+                return Err(self.overlap(&wanted.subnet).await);
+            }
+            made => made?,
+        };
         let made: NetworkCreateResponse = serde_json::from_slice(&made)
             .map_err(|error| Fault::Blind(format!("Docker's answer makes no sense: {error}")))?;
         Ok(made.id)
@@ -135,6 +140,19 @@ impl Docker {
         Ok(seen.await??.filter(|seen| seen.name.as_deref() == Some(name)))
     }
 
+    /// Which network has the addresses of a subnet. Docker only says that one has.
+    async fn overlap(&self, subnet: &str) -> Fault {
+        let all = self.tell(self.api.list_networks(None::<ListNetworksOptions>)).await.unwrap_or_default();
+        let in_the_way = all.into_iter().find_map(|network| {
+            let configs = network.ipam?.config?;
+            let theirs = configs.into_iter().filter_map(|config| config.subnet);
+            let theirs = { theirs }.find(|theirs| overlaps(subnet, theirs))?;
+            Some(format!("network {} ({theirs})", network.name.unwrap_or_default()))
+        });
+        let with = in_the_way.unwrap_or_else(|| "addresses that Docker uses already".to_owned());
+        Fault::Conflict(format!("the subnet {subnet} overlaps {with}"))
+    }
+
     /// Whether a container is on a network, and on the one of that name that exists now.
     async fn is_attached(&self, container: &str, network: &str, id: Option<&str>) -> Result<bool, Fault> {
         let Some(seen) = self.find_container(container).await? else {
@@ -168,6 +186,23 @@ fn is_subnet(text: &str) -> bool {
         let bits = bits.parse::<u8>().ok();
         address.parse::<std::net::Ipv4Addr>().is_ok() && bits.is_some_and(|bits| (1..=30).contains(&bits))
     })
+}
+
+/// Whether two subnets share an address; what is no subnet of IPv4 shares none.
+fn overlaps(one: &str, other: &str) -> bool {
+    let range = |text: &str| {
+        let (address, bits) = text.split_once('/')?;
+        let address = u32::from(address.parse::<std::net::Ipv4Addr>().ok()?);
+        let mask = u32::MAX.checked_shl(32 - bits.parse::<u32>().ok().filter(|bits| *bits <= 32)?);
+        let first = address & mask.unwrap_or(0);
+        Some((first, first | !mask.unwrap_or(0)))
+    };
+    match (range(one), range(other)) {
+        (Some((first, last)), Some((others_first, others_last))) => {
+            first <= others_last && others_first <= last
+        }
+        _ => false,
+    }
 }
 
 fn listed(

@@ -131,8 +131,10 @@ fn create(state: &mut State, wanted: &NewNetwork, subnet: Subnet) -> Result<Stri
     if state.networks.contains_key(&wanted.name) {
         return Err(Fault::Conflict(format!("network with name {} already exists", wanted.name)));
     }
-    if state.networks.values().any(|other| other.subnet.overlaps(subnet)) {
-        return Err(Fault::Conflict("Pool overlaps with other one on this address space".into()));
+    if let Some(other) = state.networks.values().find(|other| other.subnet.overlaps(subnet)) {
+        let theirs = format!("{} ({}/{})", other.name, other.subnet.first, other.subnet.bits);
+        let said = format!("the subnet {} overlaps network {theirs}", wanted.subnet);
+        return Err(Fault::Conflict(said));
     }
     let id = state.new_id("network");
     let network = Network {
@@ -144,7 +146,7 @@ fn create(state: &mut State, wanted: &NewNetwork, subnet: Subnet) -> Result<Stri
         foreign: Vec::new(),
     };
     state.networks.insert(wanted.name.clone(), network);
-    tell(state, &wanted.name, "create");
+    tell(state, &wanted.name, None, "create");
     Ok(id)
 }
 
@@ -157,7 +159,7 @@ pub(crate) fn remove(state: &mut State, id: &str) -> Result<(), Fault> {
         return Err(Fault::Conflict(format!("network {name} id {id} has active endpoints")));
     }
     state.networks.remove(&name);
-    tell(state, &name, "destroy");
+    tell(state, &name, None, "destroy");
     Ok(())
 }
 
@@ -174,11 +176,12 @@ fn connect(state: &mut State, network: &JoinedNetwork, container: &str) -> Resul
         return Ok(());
     }
     // Of a container that does not run, the id is not known until it is started (seen).
+    let joined = there.id.clone();
     let (network_id, ip) = if is_running { (id, address) } else { Default::default() };
     let place = Place { network_id, aliases: sorted(&network.aliases), ip };
     there.places.insert(network.name.clone(), place);
     if is_running {
-        tell(state, &network.name, "connect");
+        tell(state, &network.name, Some(joined), "connect");
     }
     Ok(())
 }
@@ -187,11 +190,12 @@ pub(crate) fn disconnect(state: &mut State, network: &str, container: &str) {
     let Some(name) = state.container_name(container) else { return };
     let network_name = state.network(network).map_or(network.to_owned(), |found| found.name.clone());
     let Some(there) = state.containers.get_mut(&name) else { return };
+    let left = there.id.clone();
     if there.places.remove(&network_name).is_some() {
-        tell(state, &network_name, "disconnect");
+        tell(state, &network_name, Some(left), "disconnect");
     }
 }
 
-fn tell(state: &mut State, name: &str, action: &str) {
-    state.tell(Happening::Network { name: name.to_owned(), action: action.to_owned() });
+fn tell(state: &mut State, name: &str, container: Option<String>, action: &str) {
+    state.tell(Happening::Network { name: name.to_owned(), container, action: action.to_owned() });
 }

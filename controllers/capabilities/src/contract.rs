@@ -149,6 +149,7 @@ macro_rules! container_promises {
                 a_container_tells_whose_it_is
                 health_is_told_when_it_changes
                 a_network_tells_its_life
+                a_network_tells_who_joins_and_leaves
                 an_image_tells_that_it_came_and_went
                 everybody_who_listens_hears
             }

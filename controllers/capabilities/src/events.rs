@@ -31,6 +31,8 @@ pub enum Happening {
     Network {
         /// The network's name.
         name: String,
+        /// The id of the container that joined or left it, where it was that.
+        container: Option<String>,
         /// What happened, in the engine's word, such as `disconnect`.
         action: String,
     },

@@ -16,7 +16,8 @@ pub trait Networks: Send + Sync {
     /// The network of that name, whoever made it; `None` means there is none.
     async fn inspect(&self, name: &str) -> Result<Option<NetworkFacts>, Fault>;
 
-    /// Makes a bridge. Returns its id. One of that name, or an overlapping subnet, is a [`Fault::Conflict`].
+    /// Makes a bridge. Returns its id. One of that name, or an overlapping subnet, is a [`Fault::Conflict`]
+    /// that says which network is in the way.
     async fn create(&self, wanted: &NewNetwork) -> Result<String, Fault>;
 
     /// Removes a network by id; gone already is success, containers still on it a [`Fault::Conflict`].

@@ -72,3 +72,12 @@ fn attached(network: &Object) -> Vec<Key> {
     };
     names.filter_map(key).collect()
 }
+
+/// The object whose container has this id in the engine, as it was last seen.
+pub(super) fn made_as(store: &Store, id: &str) -> Option<Key> {
+    let containers = store.list(&Query::of("Container")).items;
+    containers
+        .iter()
+        .find(|container| container.status()["containerId"] == id)
+        .map(|container| container.key())
+}

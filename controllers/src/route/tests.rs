@@ -52,6 +52,10 @@ fn a_route_that_is_served_is_ready_though_the_set_fails_and_in_the_dark_nothing_
     assert_eq!(told(&wanted, Ok(&here)), (ConditionStatus::True, Some(Verdict::Ready)));
     assert_eq!(told(&wanted, Ok(&away)), (ConditionStatus::False, Some(Verdict::Failed)));
     assert_eq!(told(&wanted, Err(&dark)), (ConditionStatus::Unknown, Some(Verdict::Degraded)));
+    let mut hidden = here.clone();
+    hidden.routes.rotate_right(1);
+    let behind = (ConditionStatus::False, Some(Verdict::Failed));
+    assert_eq!(told(&wanted, Ok(&hidden)), behind, "nobody comes to it behind the catch-all");
     wanted.gone = true;
     assert_eq!(told(&wanted, Ok(&here)), (ConditionStatus::False, Some(Verdict::Removing)));
 }

@@ -9,7 +9,7 @@ use kube::core::object::HasStatus;
 use super::classify::Class;
 use super::turn::Look;
 use super::{Runner, drift, lock};
-use crate::controller::{Blind, Controller, Outcome, Wanted};
+use crate::controller::{Blind, Controller, Outcome, Seen, Wanted};
 use crate::object::Key;
 use crate::store::WriteError;
 
@@ -44,6 +44,13 @@ impl<C: Controller> Runner<C> {
             Outcome::Failed { next_try, .. } | Outcome::Blind { next_try } => Some(Time(*next_try)),
             _ => None,
         };
+        if let (Outcome::Paused { .. }, Ok((_, Look { seen: Seen::Absent, .. }))) = (outcome, &seen)
+            && wanted.object.meta().deletion_timestamp.is_none()
+        {
+            // A pause hides nothing.
+            let known = common.message.take().unwrap_or_default();
+            common.message = Some(format!("{known}; it is not there"));
+        }
         common.differences = match seen {
             Ok((_, look)) => {
                 differences(look, outcome, &before.differences, &now, common.next_try_at.as_ref())

@@ -23,7 +23,11 @@ fn every_kind_of_event_is_understood() {
     assert!(all.iter().any(
         |told| matches!(told, Happening::Container { action, .. } if action == "health_status: healthy")
     ));
-    assert!(all.contains(&Happening::Network { name: "home-net5".to_owned(), action: "create".to_owned() }));
+    assert!(all.contains(&Happening::Network {
+        name: "home-net5".to_owned(),
+        container: None,
+        action: "create".to_owned()
+    }));
     assert!(all.iter().any(|told| matches!(told, Happening::Image { reference, .. } if reference == "127.0.0.1:39315/sample/db:1")));
 }
 

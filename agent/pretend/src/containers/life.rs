@@ -357,10 +357,11 @@ pub(crate) fn tell(state: &mut State, name: &str, action: &str) {
 
 /// Tells that a container joins or leaves its networks.
 fn tell_places(state: &mut State, name: &str, action: &str) {
-    let names: Vec<String> =
-        state.containers.get(name).map(|each| each.places.keys().cloned().collect()).unwrap_or_default();
+    let Some(container) = state.containers.get(name) else { return };
+    let (id, names): (String, Vec<String>) =
+        (container.id.clone(), container.places.keys().cloned().collect());
     for name in names {
-        state.tell(Happening::Network { name, action: action.to_owned() });
+        state.tell(Happening::Network { name, container: Some(id.clone()), action: action.to_owned() });
     }
 }
 

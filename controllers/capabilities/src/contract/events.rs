@@ -23,7 +23,7 @@ async fn hear(scene: &Scene<'_>, heard: &mut Heard, of: &str, actions: &[&str]) 
         loop {
             let (name, said) = match scene.next(&format!("{action} of {of}"), heard).await {
                 Happening::Listening => panic!("listening is said once"),
-                Happening::Container { name, action, .. } | Happening::Network { name, action } => {
+                Happening::Container { name, action, .. } | Happening::Network { name, action, .. } => {
                     (name, action)
                 }
                 Happening::Image { reference, action } => (reference, action),
@@ -79,6 +79,28 @@ pub(super) async fn a_network_tells_its_life(scene: &Scene<'_>) {
     let seen = scene.networks().inspect(&network.name).await.expect("it can be read").expect("it is there");
     scene.networks().remove(&seen.id).await.expect("nothing runs on it");
     hear(scene, &mut heard, &network.name, &["create", "connect", "disconnect", "destroy"]).await;
+}
+
+pub(super) async fn a_network_tells_who_joins_and_leaves(scene: &Scene<'_>) {
+    let network = scene.join("net", &[]).await;
+    let mut wanted = scene.container("one", Program::Serve).await;
+    wanted.network = Some(scene.join("first", &[]).await);
+    let id = scene.serve(&wanted).await;
+    let mut heard = listen(scene).await;
+    scene.networks().connect(&network, &id).await.expect("it can join");
+    scene.networks().disconnect(&network.name, &id).await.expect("it can leave");
+    for expected in ["connect", "disconnect"] {
+        loop {
+            let Happening::Network { name, container, action } = scene.next(expected, &mut heard).await
+            else {
+                continue;
+            };
+            if name == network.name && action == expected {
+                assert_eq!(container.as_ref(), Some(&id), "{action}");
+                break;
+            }
+        }
+    }
 }
 
 pub(super) async fn an_image_tells_that_it_came_and_went(scene: &Scene<'_>) {

@@ -55,7 +55,8 @@ pub(super) async fn a_subnet_is_taken_once(scene: &Scene<'_>) {
     let mut second = scene.network("two");
     second.subnet = first.subnet;
     let answer = scene.networks().create(&second).await;
-    assert!(matches!(answer, Err(Fault::Conflict(_))), "{answer:?}");
+    let Err(Fault::Conflict(said)) = answer else { panic!("it is a conflict: {answer:?}") };
+    assert!(said.contains(&first.name), "people are told which network is in the way: {said}");
     assert_eq!(scene.networks().inspect(&second.name).await, Ok(None));
 }
 

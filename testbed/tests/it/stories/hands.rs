@@ -1,7 +1,11 @@
 //! What is done to containers and networks by hand is put right, and told.
 
+use std::collections::BTreeMap;
+
 use hearth::cli::exit::Exit;
-use hearth_capabilities::containers::{ContainerFacts, RunState};
+use hearth_capabilities::containers::{ContainerFacts, JoinedNetwork, RunState};
+use hearth_capabilities::networks::NewNetwork;
+use hearth_engine::Query;
 
 use crate::home::{Alteration, Home, app, on_pretend, on_real, page, trio};
 
@@ -90,10 +94,12 @@ async fn networks_cut(home: &Home) {
     let (network, caddy) = (home.engine_name("trio"), home.engine_name("system/caddy"));
     let id = home.id("trio-web").await;
     let proxy = home.container("system/caddy").await.unwrap();
+    told_meanwhile(home).await;
 
     home.world.disconnect(&network, &home.engine_name("trio-web")).await;
+    let before = home.count("Container", "trio-web", "Attached", "network trio").await;
     home.until_told("Container", "trio-web", "Drifted", "spec.networks[trio]", 0).await;
-    home.until_told("Container", "trio-web", "Attached", "network trio", 0).await;
+    home.until_told("Container", "trio-web", "Attached", "network trio", before).await;
     home.until_ready("trio").await;
     home.until_served("trio").await;
 
@@ -121,6 +127,97 @@ async fn networks_cut(home: &Home) {
     assert_eq!(home.id("trio-web").await, id, "a network is mended without making its containers anew");
     let still = home.container("system/caddy").await.unwrap();
     assert_eq!((still.id, still.state.started_at), (proxy.id, proxy.state.started_at));
+}
+
+/// Paused, so that there is time to ask, people are told what is wrong for as long as it is.
+async fn told_meanwhile(home: &Home) {
+    let (network, web) = (home.engine_name("trio"), home.engine_name("trio-web"));
+    let pause = async |object: &str| drop(home.ask(&["pause", object, "--for", "10m"]).await);
+    let resume = async |object: &str| {
+        home.ask(&["resume", object]).await;
+        home.until_ready("trio").await;
+        home.until_served("trio").await;
+    };
+    pause("container/trio-web").await;
+    home.world.disconnect(&network, &web).await;
+    home.until_why("container/trio-web", "spec.networks[trio]").await;
+    home.until_why("app/trio", "because of container/trio-web").await;
+    resume("container/trio-web").await;
+
+    pause("network/trio").await;
+    home.world.disconnect(&network, &home.engine_name("system/caddy")).await;
+    home.until_why("network/trio", "spec.guests").await;
+    home.until_why("app/trio", "because of network/trio").await;
+    resume("network/trio").await;
+
+    pause("network/trio").await;
+    home.world.remove_network(&network).await;
+    home.until_why("network/trio", "it is not there").await;
+    home.until_why("app/trio", "because of network/trio").await;
+    resume("network/trio").await;
+}
+
+#[test]
+fn pretend_a_network_that_somebody_joins_to_a_container_is_found_at_once_and_left_again() {
+    on_pretend(joined_by_hand);
+}
+
+#[test]
+fn real_a_network_that_somebody_joins_to_a_container_is_found_at_once_and_left_again() {
+    on_real(joined_by_hand);
+}
+
+async fn joined_by_hand(home: &Home) {
+    home.install(&page(home, "page").await).await;
+    home.until_served("page").await;
+    let id = home.id("page-web").await;
+    // Far from those that are given out.
+    let foreign = foreign_network(home, 200).await;
+    let joined = JoinedNetwork { name: foreign.clone(), aliases: Vec::new() };
+    home.hands.networks.connect(&joined, &id).await.unwrap();
+    home.until_told("Container", "page-web", "Drifted", "networks", 0).await;
+    home.until("it has left", async || {
+        let networks = home.container("page-web").await?.networks;
+        (networks.len() == 1).then_some(())
+    })
+    .await;
+    home.until_ready("page").await;
+    home.until_served("page").await;
+    assert_eq!(home.id("page-web").await, id);
+    let still = home.hands.networks.inspect(&foreign).await.unwrap().unwrap();
+    home.hands.networks.remove(&still.id).await.unwrap();
+}
+
+#[test]
+fn pretend_a_network_in_the_way_of_an_apps_addresses_is_told_by_its_name() {
+    on_pretend(addresses_taken);
+}
+
+#[test]
+fn real_a_network_in_the_way_of_an_apps_addresses_is_told_by_its_name() {
+    on_real(addresses_taken);
+}
+
+async fn addresses_taken(home: &Home) {
+    // The first that the next app is given.
+    let next = home.store().list(&Query::of("Network")).items.len();
+    let foreign = foreign_network(home, next).await;
+    home.apply(&page(home, "page").await).await;
+    home.until_why("app/page", &format!("overlaps network {foreign}")).await;
+    let in_the_way = home.hands.networks.inspect(&foreign).await.unwrap().unwrap();
+    home.hands.networks.remove(&in_the_way.id).await.unwrap();
+    home.until_ready("page").await;
+    home.until_served("page").await;
+}
+
+/// Makes a network that is nobody's, of one of the subnets of this home's pool.
+async fn foreign_network(home: &Home, number: usize) -> String {
+    let pool = home.config.network_pool.to_string();
+    let name = format!("{}-by-hand", home.config.name_prefix);
+    let subnet = pool.replace(".0.0/16", &format!(".{number}.0/24"));
+    let new = NewNetwork { name: name.clone(), subnet, internal: false, labels: BTreeMap::default() };
+    home.hands.networks.create(&new).await.unwrap();
+    name
 }
 
 #[test]

@@ -36,14 +36,24 @@ async fn edited_by_hand(home: &Home) {
     put_right(home, "RoutesWritten", before).await;
 
     let before = told("RoutesWritten").await;
+    home.ask(&["pause", "route/page", "--for", "10m"]).await;
     home.world.catch_all_first().await;
     assert_eq!(home.page("page").await.status, 404);
+    home.look_again().await;
+    home.until_why("route/page", "after the catch-all").await;
+    home.until_why("app/page", "because of route/page").await;
+    home.ask(&["resume", "route/page"]).await;
     put_right(home, "RoutesWritten", before).await;
     assert!(home.count("Route", "page", "RoutesWritten", "the catch-all was not last").await > 0);
 
     let before = told("ProxyReset").await;
+    home.ask(&["pause", "route/page", "--for", "10m"]).await;
     home.world.empty_proxy().await;
     assert!(!home.page("page").await.is_the_apps());
+    home.look_again().await;
+    home.until_why("route/page", "it is not there").await;
+    home.until_why("app/page", "because of route/page").await;
+    home.ask(&["resume", "route/page"]).await;
     put_right(home, "ProxyReset", before).await;
 
     assert!(home.count("Route", "page", "Drifted", "").await >= 2);
