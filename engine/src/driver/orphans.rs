@@ -16,7 +16,7 @@ use crate::breaker;
 use crate::controller::{Controller, Found};
 use crate::object::Key;
 use crate::pause;
-use crate::store::{Store, hex};
+use crate::store::{Past, Store, hex};
 
 /// What stands of one kind without an object, where a person was asked about it or wants it kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -111,7 +111,8 @@ impl Memory {
     /// What people are shown.
     pub(super) fn shown(&self, kind: &'static str) -> Option<Orphans> {
         let shown = |found: &Found| {
-            let object = self.pasts.get(&found.uid).map(|past| past.object.to_string());
+            let object =
+                self.pasts.get(&found.uid).and_then(Option::as_ref).map(|past| past.object.to_string());
             Orphan { id: id_of(found), name: found.name.clone(), uid: found.uid.clone(), object }
         };
         let set = |found: &[Found]| {
@@ -135,7 +136,11 @@ impl<C: Controller> Runner<C> {
             return;
         }
         match self.store.pasts(&uids).await {
-            Ok(pasts) => lock(&self.survey).pasts.extend(pasts),
+            // Also that there is nothing to know, so that it is not asked every minute.
+            Ok(mut pasts) => {
+                let known = uids.into_iter().map(|uid| (uid.clone(), pasts.remove(&uid)));
+                lock(&self.survey).pasts.extend(known);
+            }
             // Of whom nothing is known nobody can say that it was deleted: it counts.
             Err(error) => {
                 tracing::warn!(controller = C::NAME, error = %error, "the history of orphans could not be read");
@@ -148,10 +153,17 @@ impl<C: Controller> Runner<C> {
         let answers = Answers::read(&self.store, self.kind.kind);
         let mut memory = lock(&self.survey);
         let Memory { question, pasts, .. } = &mut *memory;
+        // An older store does not know of what was made since: none of it is an orphan, and nobody is asked whether
+        // it may go.
+        if self.store.observe_only().is_some() {
+            *question = Question::default();
+            return Vec::new();
+        }
         question.allowed.retain(|name| orphans.iter().any(|found| name_of(found) == *name));
         let is_allowed = |question: &Question, found: &Found| question.allowed.contains(&name_of(found));
-        let was_deleted =
-            |found: &Found| pasts.get(&found.uid).is_some_and(|past| past.was_deleted_by_somebody());
+        let was_deleted = |found: &Found| {
+            pasts.get(&found.uid).and_then(Option::as_ref).is_some_and(Past::was_deleted_by_somebody)
+        };
         let (kept, rest): (Vec<Found>, Vec<Found>) = orphans
             .into_iter()
             .partition(|found| answers.keep.contains(&id_of(found)) && !is_allowed(question, found));
@@ -177,10 +189,6 @@ impl<C: Controller> Runner<C> {
             free.extend(unasked);
             Vec::new()
         };
-        // An older store does not know of what was made since: none of it is an orphan.
-        if self.store.observe_only().is_some() {
-            return Vec::new();
-        }
         let is_paused = pause::of_namespace(&self.store, "", self.clock.now()).is_some();
         if is_paused { Vec::new() } else { free }
     }

@@ -30,8 +30,8 @@ pub(super) struct Memory {
     orphans: BTreeSet<(String, String)>,
     /// What is asked about them.
     pub(super) question: Question,
-    /// What the history knows of those they were made for, by uid.
-    pub(super) pasts: BTreeMap<String, Past>,
+    /// What the history knows of those they were made for, by uid; `None` where it knows nothing.
+    pub(super) pasts: BTreeMap<String, Option<Past>>,
     under_way: bool,
     /// Orphans that are being removed.
     collecting: BTreeSet<(String, String)>,

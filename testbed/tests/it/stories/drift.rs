@@ -72,6 +72,26 @@ async fn put_back_or_kept(home: &Home) {
         assert!(history.contains(line), "{line} in {history}");
     }
     home.until_told("Volume", "shelf", "Kept", "admin kept", 0).await;
+
+    // What is done during a pause can be kept too, where it would otherwise be put back afterwards.
+    home.apply(&json!({
+        "apiVersion": "hearth.dev/v1", "kind": "Volume", "metadata": { "name": "shelf", "namespace": "household" },
+        "spec": { "instance": "shelf", "path": "films", "mode": "0700", "driftPolicy": "Enforce" },
+    }))
+    .await;
+    home.until_verdict("Volume", "shelf", "Ready").await;
+    home.ask(&["pause", "volume/shelf", "--for", "1h"]).await;
+    home.world.chmod(&leaf, 0o711).await;
+    home.look_again().await;
+    home.until("it is seen", async || {
+        (home.get("Volume", "shelf")["status"]["drift"] != json!(null)).then_some(())
+    })
+    .await;
+    home.ask(&["drift", "keep", "volume/shelf", "--yes"]).await;
+    home.ask(&["resume", "volume/shelf"]).await;
+    home.until_verdict("Volume", "shelf", "Ready").await;
+    home.settle().await;
+    assert_eq!((mode().await, &home.get("Volume", "shelf")["spec"]["mode"]), (0o711, &json!("0711")));
 }
 
 #[test]
