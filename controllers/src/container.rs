@@ -7,7 +7,7 @@
 //! *Never*: restarts what the engine itself is still restarting (two supervisors never fight); trusts a label that
 //! says the container is as applied; starts on data that is gone; runs a finished job again; removes a container
 //! before what should replace it can be made.
-//! *When it cannot*: waits, naming what for; NeedsYou where a secret, the data or a name is the matter; Failed once
+//! *When it cannot*: Degraded with the last lines it wrote while it dies again and again; waits, naming what for; NeedsYou where a secret, the data or a name is the matter; Failed once
 //! it did not become healthy within its deadline, or a job exited with anything but 0.
 
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use futures::stream::BoxStream;
 use hearth_capabilities::{Containers, Events, Happening, Images, Networks, Volumes};
 use hearth_engine::Store;
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, StepError, Triggers, Wake, Wanted,
+    Act, Blind, Controller, Found, News, Outcome, Plan, Report, Seen, StepError, Triggers, Wake, Wanted,
 };
-use hearth_kinds::Container;
+use hearth_kinds::{Container, ContainerStatus};
 use hearth_meta::{FieldDiff, labels};
 use serde_json::Value;
 
@@ -30,6 +30,8 @@ use crate::wakes::wakes;
 mod triggers;
 mod observe;
 mod given;
+mod crashes;
+mod tail;
 mod diff;
 mod keep;
 mod plan;
@@ -154,6 +156,10 @@ impl Controller for ContainerController {
         outcome: &Outcome<ContainerStep>,
     ) -> Report<Container> {
         status::report(wanted, seen, outcome)
+    }
+
+    fn news(&self, before: Option<&ContainerStatus>, after: &ContainerStatus) -> Vec<News> {
+        crashes::news(before, after)
     }
 
     async fn collect(&self, orphan: &Found) -> Result<(), StepError> {

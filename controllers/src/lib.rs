@@ -10,7 +10,8 @@
 pub mod naming;
 pub mod fault;
 mod ready;
-pub mod wakes;
+pub mod jobs;
+mod wakes;
 pub mod image;
 pub mod volume;
 pub mod network;

@@ -19,14 +19,14 @@ use futures::stream::BoxStream;
 use hearth_meta::{
     CommonStatus, Condition, FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp, Verdict,
 };
-use kube::core::object::HasSpec;
+use kube::core::object::{HasSpec, HasStatus};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::STALL_LIMIT;
 use crate::keep;
 use crate::object::{Key, Object};
-use crate::store::Store;
+use crate::store::{EventKind, Store};
 
 /// A controller of one kind.
 #[async_trait]
@@ -99,6 +99,17 @@ pub trait Controller: Send + Sync + 'static {
     fn keep(&self, spec: &mut Value, difference: &FieldDiff) -> Result<(), String> {
         let _ = (spec, difference);
         Err(keep::NOT_A_WISH.into())
+    }
+
+    /// What in a change of status is worth an event of its own, besides what steps tell. Pure; told once, with the
+    /// write of the status that says it.
+    fn news(
+        &self,
+        before: Option<&<Self::Kind as HasStatus>::Status>,
+        after: &<Self::Kind as HasStatus>::Status,
+    ) -> Vec<News> {
+        let _ = (before, after);
+        Vec::new()
     }
 
     /// How long the removal of an orphan may take; then it is given up and tried again with the next survey.
@@ -346,6 +357,17 @@ pub struct Report<K: Resource> {
     pub status: K::Status,
     /// The conditions, not dated yet.
     pub conditions: Vec<Condition>,
+}
+
+/// Something that happened, as a change of a status tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// Whether it calls for attention.
+    pub kind: EventKind,
+    /// Why, in one CamelCase word.
+    pub reason: &'static str,
+    /// What happened, in the past tense, without times and without ids that change.
+    pub message: String,
 }
 
 impl<S: Step> Outcome<S> {

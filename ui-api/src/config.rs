@@ -36,6 +36,8 @@ pub struct Config {
     pub name_prefix: String,
     /// Whether to work on a pretend machine.
     pub pretend: bool,
+    /// A folder whose files declare objects, where there is one.
+    pub manifests: Option<PathBuf>,
     /// Which log lines are written.
     pub log: String,
 }
@@ -53,6 +55,7 @@ struct FileSettings {
     network_pool: Option<String>,
     name_prefix: Option<String>,
     pretend: Option<bool>,
+    manifests: Option<PathBuf>,
     log: Option<String>,
 }
 
@@ -102,6 +105,7 @@ impl Config {
             network_pool,
             name_prefix,
             pretend: options.pretend.or(file.pretend).unwrap_or(false),
+            manifests: options.manifests.or(file.manifests),
             log: options.log.or(file.log).unwrap_or_else(|| "info".into()),
         })
     }

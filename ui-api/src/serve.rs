@@ -16,6 +16,7 @@ use crate::server::{Server, ServerOptions};
 
 pub mod admission;
 pub mod bundle;
+pub mod manifests;
 pub mod wiring;
 
 /// Serves a home until it is told to stop.
@@ -51,6 +52,9 @@ pub struct ServeOptions {
     /// Work on a pretend machine: nothing real is touched.
     #[arg(long, env = "HEARTH_PRETEND", hide_env_values = true, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub pretend: Option<bool>,
+    /// A folder whose .yaml and .json files declare what there should be, such as /etc/hearth/manifests.
+    #[arg(long, env = "HEARTH_MANIFESTS", hide_env_values = true, value_name = "DIR")]
+    pub manifests: Option<PathBuf>,
     /// Which log lines are written, such as info or hearth_engine=debug [default: info].
     #[arg(long, env = "HEARTH_LOG", hide_env_values = true, value_name = "FILTER")]
     pub log: Option<String>,
@@ -141,6 +145,7 @@ impl Running {
             listen: config.listen,
             containers: controllers.containers(),
             engine: Some(controllers.engine()),
+            manifests: controllers.manifests(),
         };
         match Server::start(options).await {
             Ok(server) => Ok(Self { server, store, controllers }),

@@ -5,7 +5,7 @@
 //! - `credential`: the admin's token and the kubeconfig file.
 //! - `sign_in`: who asks.
 //! - `listen`: accepting connections, and stopping.
-//! - `logs`, `history`, `preview`, `live`, `look`, `recover`: what is not a resource.
+//! - `logs`, `history`, `preview`, `live`, `look`, `recover`, `folder`: what is not a resource.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,11 @@ mod recover;
 mod orphans;
 mod drift;
 mod pauses;
+mod folder;
 mod live;
 mod look;
 
+use crate::serve::manifests::Folder;
 use authority::Authority;
 use credential::Credential;
 
@@ -54,6 +56,8 @@ pub struct ServerOptions {
     pub containers: Option<Arc<dyn Containers>>,
     /// Whose diagnostics it shows; `None` where nothing runs.
     pub engine: Option<Engine>,
+    /// The manifests folder, where there is one.
+    pub manifests: Option<Folder>,
 }
 
 /// A server that accepts connections. Dropped, it goes on; see [`Server::stop`].
@@ -70,7 +74,7 @@ impl Server {
     /// # Errors
     /// Where the address is taken, or certificates or credentials cannot be read or written.
     pub async fn start(options: ServerOptions) -> anyhow::Result<Self> {
-        let ServerOptions { store, data_dir, listen, containers, engine } = options;
+        let ServerOptions { store, data_dir, listen, containers, engine, manifests } = options;
         let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("listening on {listen}; choose another address with --listen"))?;
@@ -81,7 +85,8 @@ impl Server {
             Credential::settle(&data_dir.join("pki"), &kubeconfig, authority.certificate(), address)?;
         let closing = CancellationToken::new();
         let wire = Wire::new(store.clone(), VERSION, closing.clone());
-        let router = routes::router(routes::Places { wire, store, containers, engine }, credential);
+        let router =
+            routes::router(routes::Places { wire, store, containers, engine, manifests }, credential);
         let running = tokio::spawn(listen::serve(listener, authority, router, closing.clone()));
         Ok(Self { address, kubeconfig, closing, running })
     }

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::AppController;
 use super::render::Rendering;
 use crate::fault::blind;
+use crate::jobs::{self, Completions};
 
 /// The compose file's name in an instance, where it was given inline.
 const COMPOSE: &str = "compose.yaml";
@@ -138,16 +139,40 @@ pub(super) fn settle(
     }
     let declared = declared.map_err(|problem| vec![problem]);
     match declared.and_then(|files| admit_app(&wanted.object, &files).map(|admitted| (files, admitted))) {
-        Ok((files, admitted)) => AppSeen {
-            files_saved: saved.as_ref() == Some(&files),
-            files,
-            source: Some(Source { wanted: wanted.clone(), admitted, hashes: BTreeMap::new() }),
-            ..nothing
-        },
+        Ok((mut files, admitted)) => {
+            let source = Source { wanted: wanted.clone(), admitted, hashes: BTreeMap::new() };
+            keep_completions(&mut files, saved.as_ref(), &source, &nothing.children);
+            AppSeen { files_saved: saved.as_ref() == Some(&files), files, source: Some(source), ..nothing }
+        }
         Err(problems) => {
             let files = saved.unwrap_or_default();
             AppSeen { problems, source: last_admitted(wanted, &files), files, ..nothing }
         }
+    }
+}
+
+/// Which one-shots are done: as their Containers say and, where those do not know, as was recorded before.
+fn keep_completions(files: &mut Files, saved: Option<&Files>, source: &Source, children: &[Arc<Object>]) {
+    let rendering = Rendering { wanted: &source.wanted, admitted: &source.admitted, hashes: &source.hashes };
+    // A package's copy has the record of before.
+    files.remove(jobs::RECORD);
+    let before = saved.map_or_else(|| Ok(Completions::new()), jobs::recorded);
+    let Ok(before) = before else {
+        // What cannot be understood is not written over.
+        let record = saved.and_then(|saved| saved.get(jobs::RECORD));
+        files.extend(record.map(|record| (jobs::RECORD.to_owned(), record.clone())));
+        return;
+    };
+    let names = rendering.services().iter().map(|service| rendering.container_name(&service.name));
+    let completions: Completions = names
+        .filter_map(|name| {
+            let child = children.iter().find(|child| child.kind == "Container" && child.name() == name);
+            let said = child.and_then(|child| serde_json::from_value(child.status().clone()).ok());
+            Some((name.clone(), said.or_else(|| before.get(&name).cloned())?))
+        })
+        .collect();
+    if !completions.is_empty() {
+        files.insert(jobs::RECORD.to_owned(), jobs::record(&completions));
     }
 }
 
@@ -167,8 +192,13 @@ pub(super) fn record(app: &App) -> Vec<u8> {
         },
         "spec": app.spec,
     });
-    if let Some(poke) = poke(app) {
-        record["metadata"]["annotations"] = json!({ labels::POKED_AT: poke });
+    let annotations = app.metadata.annotations.iter().flatten();
+    // Besides what tells a copy from a newer one, whose file it was, so that the file has it again.
+    let kept =
+        annotations.filter(|(name, _)| [labels::POKED_AT, labels::DECLARED_IN].contains(&name.as_str()));
+    let kept: BTreeMap<_, _> = kept.collect();
+    if !kept.is_empty() {
+        record["metadata"]["annotations"] = json!(kept);
     }
     record.to_string().into_bytes()
 }

@@ -248,8 +248,16 @@ fn answer(rendering: &Rendering<'_>, facts: &AppSeen) -> Option<Object> {
     let serves = facts.of_kind("Route").any(|route| route.spec()["mode"] == "Upstream");
     let verdict = container.and_then(|container| verdict(container));
     let runs = container.is_some_and(|container| container.status()["state"] == "running");
+    let crash_loop = container.map(|container| &container.status()["crashLoop"]).filter(|l| l.is_object());
     let (mode, splash) = match (rendering.app().spec.state, verdict) {
         (Power::Stopped, _) => (RouteMode::Splash, Splash::Stopped),
+        // One that dies again and again would make the page flip with each death; while it serves, it is let.
+        (Power::Running, Some(Verdict::Degraded)) if crash_loop.is_some() => {
+            match crash_loop.is_some_and(|known| known["recovering"] == true) {
+                true => (RouteMode::Upstream, Splash::Starting),
+                false => (RouteMode::Splash, Splash::Failed),
+            }
+        }
         (Power::Running, Some(Verdict::Ready)) => (RouteMode::Upstream, Splash::Starting),
         // One that served and runs on still knows better than a page of ours, whatever is wanted of it or of us.
         (Power::Running, verdict) if serves && runs && verdict != Some(Verdict::Failed) => {

@@ -28,10 +28,11 @@ pub(super) fn job_hash(spec: &ContainerSpec) -> String {
 }
 
 /// Whether it is a job that has done its work for the spec it has now.
-pub(super) fn is_finished_job(wanted: &Wanted<Container>) -> bool {
+pub(super) fn is_finished_job(wanted: &Wanted<Container>, facts: &ContainerSeen) -> bool {
     let spec = &wanted.object.spec;
-    let done_for = wanted.object.status.as_ref().and_then(|status| status.completed_for.as_deref());
-    spec.r#type == ContainerType::Job && done_for == Some(&job_hash(spec))
+    let known = wanted.object.status.as_ref().and_then(|status| status.completed_for.as_ref());
+    let recorded = facts.recorded.as_ref().map(|done| &done.completed_for);
+    spec.r#type == ContainerType::Job && known.or(recorded) == Some(&job_hash(spec))
 }
 
 /// The spec and the secrets it uses, so that a changed secret is a newer wish and not somebody's meddling.
@@ -52,7 +53,7 @@ pub(super) fn target(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Strin
 }
 
 pub(super) fn seen(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
-    let finished = is_finished_job(wanted) && !wanted.gone;
+    let finished = is_finished_job(wanted, facts) && !wanted.gone;
     let stopped = wanted.object.spec.power == Power::Stopped && !wanted.gone;
     if let Some(stray) = facts.strays.first() {
         return Seen::Ours(vec![FieldDiff::new(

@@ -7,14 +7,16 @@ use hearth_capabilities::images::ImageFacts;
 use hearth_capabilities::volumes::LeafState;
 use hearth_engine::controller::{Blind, Wanted};
 use hearth_engine::{Key, Object, Store};
-use hearth_kinds::container::{DependencyCondition, EnvVar};
+use hearth_kinds::container::{ContainerType, DependencyCondition, EnvVar};
 use hearth_kinds::shared::SecretKeyRef;
 use hearth_kinds::{Container, Image, Volume};
 use hearth_meta::{ObjectRef, Verdict, labels};
 
 use super::ContainerController;
+use super::crashes::{Crashes, crashes};
 use super::given::{GivenSeen, NotYet};
 use crate::fault::blind;
+use crate::jobs::{self, Completion};
 use crate::naming::{Ownership, ownership};
 use crate::volume::leaf;
 
@@ -43,6 +45,12 @@ pub struct ContainerSeen {
     pub(super) unmet: Vec<Unmet>,
     /// The variables of the container whose values are seen only as keyed hashes.
     pub(super) hidden: BTreeSet<String>,
+    /// What is known of its deaths.
+    pub(super) crashes: Crashes,
+    /// The last lines it wrote, read only where it has died again in a loop.
+    pub(super) log_tail: Option<Vec<String>>,
+    /// Of a job whose status does not say that it is done: what the instance's folder says.
+    pub(super) recorded: Option<Completion>,
     /// Containers that were made for this object and go by another name now, where none goes by its own.
     pub(super) strays: Vec<ListedContainer>,
 }
@@ -78,12 +86,23 @@ impl ContainerController {
         let spec = &wanted.object.spec;
         let mut container = self.hands.containers.inspect(&self.engine_name(wanted)).await.map_err(blind)?;
         let env = spec.env.iter().map(|env| (env.name.clone(), self.env_wanted(wanted, env))).collect();
+        let values = container.as_ref().map(|container| container.env.clone()).unwrap_or_default();
         let hidden =
             container.as_mut().map(|container| self.hide_secrets(&env, container)).unwrap_or_default();
         let strays = if container.is_none() { self.strays(wanted).await? } else { Vec::new() };
         let whose = container.as_ref().map_or(Ownership::Foreign, |container| {
             ownership(&container.labels, wanted.uid(), self.store.lineage())
         });
+        let mine = container.as_ref().filter(|_| whose == Ownership::Mine);
+        let crashes = mine.map(|container| crashes(wanted, container)).unwrap_or_default();
+        let log_tail = match mine {
+            Some(container) if crashes.looping.is_some() && needs_tail(wanted, &crashes) => {
+                let hidden = values.into_iter().filter(|(name, _)| hidden.contains(name));
+                let secrets = self.secrets_of(wanted, hidden.map(|(_, value)| value));
+                self.log_tail(container, &secrets).await
+            }
+            _ => None,
+        };
         let (image, image_reference) = self.image(&spec.image.image, &spec.image.digest).await?;
         let mut volumes = BTreeMap::new();
         for mount in &spec.mounts {
@@ -105,8 +124,24 @@ impl ContainerController {
             unmet: unmet(&self.store, wanted),
             hidden,
             strays,
+            crashes,
+            log_tail,
+            recorded: self.recorded(wanted).await?,
             container,
         })
+    }
+
+    /// What the instance's folder says of a job whose own status does not say that it is done. What is there and
+    /// cannot be understood is not taken for nothing: the job would run twice.
+    async fn recorded(&self, wanted: &Wanted<Container>) -> Result<Option<Completion>, Blind> {
+        let status = wanted.object.status.as_ref();
+        let is_open = status.is_none_or(|status| status.completed_for.is_none());
+        if wanted.gone || wanted.object.spec.r#type != ContainerType::Job || !is_open {
+            return Ok(None);
+        }
+        let files = self.hands.volumes.load_files(wanted.owner_uid()).await.map_err(blind)?;
+        let mut recorded = jobs::recorded(&files.unwrap_or_default()).map_err(Blind)?;
+        Ok(recorded.remove(wanted.name()))
     }
 
     /// The image the pin means on this machine.
@@ -193,6 +228,12 @@ impl ContainerController {
         let id = object.and_then(|network| network.status()["networkId"].as_str().map(str::to_owned));
         NetworkSeen { engine_name: self.naming.of(wanted.namespace(), name), id }
     }
+}
+
+/// Whether its last lines are not known yet, or have changed since.
+fn needs_tail(wanted: &Wanted<Container>, crashes: &Crashes) -> bool {
+    let known = wanted.object.status.as_ref().and_then(|status| status.crash_loop.as_ref());
+    crashes.fresh > 0 || known.is_none_or(|known| known.log_tail.is_empty())
 }
 
 /// `repository@digest`, the exact address of a manifest; an image id stands for itself.

@@ -11,12 +11,10 @@ use hearth_meta::labels::POKED_AT;
 use hearth_meta::{ObjectRef, Reason, SignedDuration, Timestamp};
 
 use super::act::{DEFAULT_GRACE, grace};
+use super::crashes::STEADY_AFTER;
 use super::diff;
 use super::observe::{ContainerSeen, Unmet};
 use crate::naming::Ownership;
-
-/// How long a container that the engine restarted must run before it counts as running again.
-const STEADY_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +49,7 @@ pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<Co
         (Some(container), Ownership::Mine) if wanted.gone => take_down(container),
         _ if wanted.gone => Plan::nothing(),
         (Some(container), Ownership::Predecessor) if spec.power == Power::Stopped => take_down(container),
-        _ if diff::is_finished_job(wanted) => Plan::nothing(),
+        _ if diff::is_finished_job(wanted, facts) => Plan::nothing(),
         (Some(container), Ownership::Mine) if spec.power == Power::Stopped => {
             let running = container.state.running || container.state.status == "restarting";
             if spec.r#type == ContainerType::Job && (running || container.state.exit_code != 0) {
@@ -99,6 +97,7 @@ fn towards_running(
         return place;
     }
     match container.state.status.as_str() {
+        "running" | "restarting" if facts.crashes.looping.is_some() => until_quiet(wanted, facts, container),
         "running" => until_healthy(wanted, container),
         // The engine restarts it; two supervisors would fight.
         "restarting" => Plan::wait(Wait::new(Reason::Restarting, restarting(container))),
@@ -126,6 +125,27 @@ fn after_exit(wanted: &Wanted<Container>, container: &ContainerFacts) -> Plan<Co
         _ if poked > container.state.finished_at => take_down(container),
         code => Plan::stuck(Reason::JobFailed, format!("The job exited with {code}")),
     }
+}
+
+/// It dies again and again. The engine goes on starting it, and nobody else does.
+fn until_quiet(
+    wanted: &Wanted<Container>,
+    facts: &ContainerSeen,
+    container: &ContainerFacts,
+) -> Plan<ContainerStep> {
+    let code = container.state.exit_code;
+    let message = match (facts.crashes.recovering, container.state.running) {
+        (true, _) => "It died again and again; it runs now, and not for long enough yet".to_owned(),
+        // While it runs the engine no longer says how it ended before.
+        (false, true) => "It dies again and again".to_owned(),
+        (false, false) => format!("It dies again and again, last with exit code {code}"),
+    };
+    let steady = steady_at(container).filter(|at| container.state.running && wanted.now < *at);
+    let wait = Wait::new(Reason::CrashLooping, message);
+    Plan::wait(match steady.or(facts.crashes.over_at) {
+        Some(until) => wait.until(until),
+        None => wait,
+    })
 }
 
 fn restarting(container: &ContainerFacts) -> String {

@@ -2,7 +2,7 @@
 
 use hearth_capabilities::containers::{ContainerFacts, Health};
 use hearth_engine::controller::{Blind, Outcome, Report, Wanted};
-use hearth_kinds::container::{Address, ContainerType};
+use hearth_kinds::container::{Address, ContainerType, CrashLoop};
 use hearth_kinds::{Container, ContainerStatus, Power};
 use hearth_meta::{CommonStatus, Condition, ConditionStatus, Reason, Time, Verdict};
 
@@ -26,6 +26,10 @@ pub(super) fn report(
     let mut status = ContainerStatus { common, ..as_seen(wanted, container, facts) };
     (status.completed_for, status.completed_at) = completion(wanted, &before, container, facts);
     status.waiting_since = waiting_since(wanted, &before, outcome);
+    if container.is_some() {
+        status.recent_deaths = facts.crashes.recent_deaths();
+        status.crash_loop = crash_loop(&before, facts);
+    }
     sharpen(&mut status.common, wanted, container, outcome);
     let conditions = conditions(&status, container);
     Report { status, conditions }
@@ -67,6 +71,20 @@ fn as_seen(
     }
 }
 
+fn crash_loop(before: &ContainerStatus, facts: &ContainerSeen) -> Option<CrashLoop> {
+    let since = facts.crashes.looping?;
+    let known = before.crash_loop.as_ref();
+    Some(CrashLoop {
+        since: Some(Time(since)),
+        recovering: facts.crashes.recovering,
+        log_tail: facts
+            .log_tail
+            .clone()
+            .or_else(|| known.map(|known| known.log_tail.clone()))
+            .unwrap_or_default(),
+    })
+}
+
 /// When a job was done, and for which spec. Once known it stays, whatever becomes of the container.
 fn completion(
     wanted: &Wanted<Container>,
@@ -81,6 +99,9 @@ fn completion(
     let hash = diff::job_hash(spec);
     if before.completed_for.as_ref() == Some(&hash) {
         return (before.completed_for.clone(), before.completed_at.clone());
+    }
+    if let Some(done) = facts.recorded.as_ref().filter(|done| done.completed_for == hash) {
+        return (Some(hash), done.completed_at.clone().or(Some(Time(wanted.now))));
     }
     let done = container.filter(|container| {
         container.state.status == "exited"
@@ -122,7 +143,7 @@ fn sharpen(
     let is_job =
         wanted.object.spec.r#type == ContainerType::Job && wanted.object.spec.power == Power::Running;
     match (outcome, common.reason) {
-        (Outcome::Waiting(_), Some(Reason::Unhealthy | Reason::Restarting)) => {
+        (Outcome::Waiting(_), Some(Reason::Unhealthy | Reason::Restarting | Reason::CrashLooping)) => {
             common.summary = Some(Verdict::Degraded)
         }
         (Outcome::Waiting(_), Some(Reason::HealthDeadlineExceeded)) => common.summary = Some(Verdict::Failed),

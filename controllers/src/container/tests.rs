@@ -16,17 +16,19 @@ use hearth_kinds::container::{
 use hearth_kinds::{Container, ContainerSpec, ContainerStatus, Power};
 use hearth_meta::{Reason, Time, Timestamp, Verdict, labels};
 
+use super::crashes::Crashes;
 use super::given::GivenSeen;
 use super::observe::{ContainerSeen, EnvValue, NetworkSeen, Unmet};
 use super::plan::{ContainerStep, plan};
 use super::{diff, status};
+use crate::jobs::Completion;
 use crate::naming::Ownership;
 
 mod given;
 
 const UID: &str = "uid-1";
 
-fn spec() -> ContainerSpec {
+pub(super) fn spec() -> ContainerSpec {
     ContainerSpec {
         image: ImagePin { image: "web".into(), digest: "sha256:d".into() },
         env: vec![
@@ -40,7 +42,7 @@ fn spec() -> ContainerSpec {
     }
 }
 
-fn wanted(spec: ContainerSpec) -> Wanted<Container> {
+pub(super) fn wanted(spec: ContainerSpec) -> Wanted<Container> {
     let mut container = Container::new("photos-web", spec);
     container.metadata.namespace = Some("household".into());
     container.metadata.uid = Some(UID.into());
@@ -49,7 +51,7 @@ fn wanted(spec: ContainerSpec) -> Wanted<Container> {
 }
 
 /// What is seen when everything is as wanted and healthy.
-fn seen() -> ContainerSeen {
+pub(super) fn seen() -> ContainerSeen {
     let env = BTreeMap::from([("PATH".to_owned(), "/bin".to_owned())]);
     let image = ImageDefaults { command: vec!["serve".into()], env: env.clone(), ..ImageDefaults::default() };
     let labels = BTreeMap::from([
@@ -112,6 +114,9 @@ fn seen() -> ContainerSeen {
         unmet: Vec::new(),
         hidden: ["PW".to_owned()].into(),
         strays: Vec::new(),
+        crashes: Crashes::default(),
+        log_tail: None,
+        recorded: None,
     }
 }
 
@@ -393,4 +398,41 @@ fn deletion_stops_first_and_then_removes() {
     assert_eq!(steps, [stop("c1"), ContainerStep::Remove("c1".into())]);
     let absent = ContainerSeen { container: None, ..seen() };
     assert_eq!(diff::seen(&gone, &absent), Seen::Absent);
+}
+
+#[test]
+fn one_that_dies_again_and_again_is_left_to_the_engine_and_shown_with_its_last_lines() {
+    let mut seen = with(|container| {
+        (container.state.status, container.state.running) = ("restarting".into(), false);
+        container.state.exit_code = 3;
+    });
+    seen.crashes.looping = Some(Timestamp::UNIX_EPOCH);
+    seen.log_tail = Some(vec!["no database".into()]);
+    let wanted = wanted(spec());
+    let planned = plan(&wanted, &seen);
+    assert!(planned.steps.is_empty(), "{planned:?}");
+    let outcome = Outcome::Waiting(planned.wait.unwrap());
+    let status = status::report(&wanted, Ok(&seen), &outcome).status;
+    assert_eq!(
+        (status.common.summary, status.common.reason),
+        (Some(Verdict::Degraded), Some(Reason::CrashLooping))
+    );
+    assert!(status.common.message.unwrap().contains("exit code 3"));
+    assert_eq!(status.crash_loop.unwrap().log_tail, ["no database"]);
+}
+
+#[test]
+fn a_job_that_its_instance_remembers_as_done_is_not_run_again() {
+    let job = wanted(ContainerSpec { r#type: ContainerType::Job, ..spec() });
+    let mut seen = ContainerSeen { container: None, ownership: Ownership::Foreign, ..seen() };
+    assert_eq!(first_step(&job, &seen), Some(ContainerStep::Create));
+    let completed_at = Some(Time(Timestamp::UNIX_EPOCH));
+    let recorded =
+        |hash: String| Some(Completion { completed_for: hash, completed_at: completed_at.clone() });
+    seen.recorded = recorded("of another spec".into());
+    assert_eq!(first_step(&job, &seen), Some(ContainerStep::Create));
+    seen.recorded = recorded(diff::job_hash(&job.object.spec));
+    assert_eq!((plan(&job, &seen), diff::seen(&job, &seen)), (Plan::nothing(), Seen::Ours(Vec::new())));
+    let status = status::report(&job, Ok(&seen), &Outcome::Steady).status;
+    assert_eq!((status.completed_at, status.common.summary), (completed_at, Some(Verdict::Ready)));
 }

@@ -72,6 +72,10 @@ impl<C: Controller> Runner<C> {
                 return true;
             }
         };
+        // Before the status, so that what is only told once is not lost if we end in between; told twice, it is merged.
+        for news in self.controller.news(wanted.object.status(), status) {
+            self.note(wanted, news.kind, news.reason, news.message).await;
+        }
         let key = Key::new(self.kind.kind, wanted.namespace(), wanted.name());
         match self.store.update_status(&key, wanted.uid(), value).await {
             // Gone meanwhile: nobody is left to be told.

@@ -379,6 +379,12 @@ pub struct ContainerStatus {
     /// How often Docker restarted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarts: Option<i64>,
+    /// When it died lately: at most the six newest deaths of one minute, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent_deaths: Vec<Time>,
+    /// Set once it died more than five times within a minute, until it has run for five minutes (AL-52).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash_loop: Option<CrashLoop>,
     /// When it last started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
@@ -394,6 +400,21 @@ pub struct ContainerStatus {
     /// Its addresses, by network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Address>,
+}
+
+/// A container that dies again and again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CrashLoop {
+    /// Since when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// Whether it runs and serves again at this moment, though not for long enough to be called well.
+    #[serde(default)]
+    pub recovering: bool,
+    /// The last lines it wrote before it died last, without the values of its secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log_tail: Vec<String>,
 }
 
 /// An address on a network.

@@ -28,6 +28,8 @@ pub const PAUSED_UNTIL: &str = "hearth.dev/paused-until";
 /// Annotation: a person asks to put back what was changed from outside, once. The value is an RFC 3339 time, and only a
 /// change that was seen by then is put back; after a space may follow the id of the one change that is meant.
 pub const PUT_BACK_AT: &str = "hearth.dev/put-back-at";
+/// Annotation: the file of the manifests folder that declares an object, by its path within the folder.
+pub const DECLARED_IN: &str = "hearth.dev/declared-in";
 /// Annotation: a person asks for another look now; the value is any new text.
 pub const POKED_AT: &str = "hearth.dev/poked-at";
 

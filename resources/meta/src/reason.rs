@@ -87,6 +87,8 @@ catalogue! {
     JobFailed: Permanent, "Read the logs of the job, then change the app";
     /// A service exits again and again; Docker restarts it.
     Restarting: Retrying, "Read the logs of the service";
+    /// A service died more than five times within a minute, and has not run for long since; Docker restarts it.
+    CrashLooping: Retrying, "Read the last lines it wrote, then change what makes it end";
     /// It differs from what is wanted, and the policy is to report.
     Drifted: NeedsInput, "Put it back with `hearth drift put-back KIND/NAME`, or keep what is there with `hearth drift keep KIND/NAME`";
     /// Two writers fight over the same fields.

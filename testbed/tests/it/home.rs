@@ -62,9 +62,24 @@ pub(crate) struct Home {
 
 /// Tells a story on the pretend machine.
 pub(crate) fn on_pretend(story: impl AsyncFnOnce(&Home)) {
+    on_pretend_as(|_, _| {}, story);
+}
+
+/// The same, with a manifests folder that is empty in the beginning.
+pub(crate) fn on_pretend_with_folder(story: impl AsyncFnOnce(&Home)) {
+    let with_folder = |config: &mut Config, folder: &TempDir| {
+        let manifests = folder.path().join("manifests");
+        std::fs::create_dir(&manifests).unwrap();
+        config.manifests = Some(manifests);
+    };
+    on_pretend_as(with_folder, story);
+}
+
+fn on_pretend_as(settings: impl FnOnce(&mut Config, &TempDir), story: impl AsyncFnOnce(&Home)) {
     block_on(async {
         let folder = tempfile::tempdir().unwrap();
-        let config = config(&folder, "home", "10.89.0.0/16");
+        let mut config = config(&folder, "home", "10.89.0.0/16");
+        settings(&mut config, &folder);
         let clock = JumpingClock::start();
         let world = pretend::Pretend::new(&config, &clock);
         tell(Home::over(Arc::new(world), config, folder, clock), story).await;
@@ -180,6 +195,7 @@ fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
         network_pool: hearth_kinds::network::Pool::parse(pool).unwrap(),
         name_prefix: prefix.to_owned(),
         pretend: false,
+        manifests: None,
         log: "warn".to_owned(),
     }
 }

@@ -54,6 +54,7 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("axum", &["hearth-wire", "hearth"]),
     ("bollard", &["hearth-docker"]),
     ("hyper", &["hearth-docker", "hearth"]),
+    ("notify", &["hearth"]),
     ("reqwest", &["hearth-caddy", "hearth"]),
     ("rustix", &["hearth-linux", "hearth-engine", "hearth"]),
     ("rustls", &["hearth"]),

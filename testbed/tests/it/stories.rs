@@ -23,5 +23,7 @@ mod dozen;
 mod drift;
 mod pauses;
 mod orphans;
+mod loops;
+mod folder;
 mod imported;
 mod given;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use hearth_meta::labels::DECLARED_IN;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -129,6 +130,11 @@ async fn delete(
             "its data is kept"
         };
         out.note(&format!("{target}: {fate}"));
+    }
+    if let Some(file) = object["metadata"]["annotations"][DECLARED_IN].as_str() {
+        out.note(&format!(
+            "{target}: {file} of the manifests folder declares it; while it does, {target} comes back"
+        ));
     }
     // Only the object that was looked at: one made anew under the name is another.
     let body = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": object["metadata"]["uid"] } });

@@ -45,6 +45,11 @@ pub(super) async fn run(args: Describe, client: &Client, out: &Output) -> Outcom
     if !family.parts.is_empty() {
         section("Parts", family.lines(out), out);
     }
+    for member in family.members() {
+        let lines = last_lines(member);
+        let of = Target::of(member).map(|target| target.to_string()).unwrap_or_default();
+        section(&format!("Last lines of {of}"), lines, out);
+    }
     section("Events", events::lately(&family, EVENTS, client, out).await?, out);
     Ok(Exit::Done)
 }
@@ -155,6 +160,12 @@ pub(super) fn differences(object: &Value, now: Timestamp, out: &Output) -> Vec<S
 
 fn one_line(text: &str) -> String {
     text.replace('\n', "\\n")
+}
+
+/// The last lines that a container wrote which dies again and again.
+pub(super) fn last_lines(object: &Value) -> Vec<String> {
+    let lines = object["status"]["crashLoop"]["logTail"].as_array().into_iter().flatten();
+    lines.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn blocked_by(object: &Value) -> Vec<String> {

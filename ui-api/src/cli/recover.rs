@@ -9,6 +9,7 @@ use super::exit::{Exit, Outcome};
 use super::output::Output;
 
 mod orphans;
+mod folder;
 
 use orphans::Orphans;
 
@@ -35,6 +36,10 @@ enum What {
     RemoveOrphans(Orphans),
     /// Keep them: they are not asked about again, and never removed by themselves.
     KeepOrphans(Orphans),
+    /// Delete what no file of the manifests folder declares any more, just as `status` shows it.
+    RemoveUndeclared,
+    /// Keep it: it is not asked about again until the list changes.
+    KeepUndeclared,
 }
 
 /// Carries out `hearth recover`.
@@ -46,7 +51,10 @@ pub(super) async fn run(args: Recover, client: &Client, out: &Output) -> Outcome
         What::Status => {
             let status = client.get(PLACE).await?;
             tell(&status, out);
-            let is_well = status["observeOnly"].is_null() && !orphans::are_asked_about(&status);
+            let folder = folder::ask(client).await?;
+            folder::tell(&folder, out);
+            let is_asked = orphans::are_asked_about(&status) || folder::asks(&folder);
+            let is_well = status["observeOnly"].is_null() && !is_asked;
             Ok(if is_well { Exit::Done } else { Exit::Unwell })
         }
         What::Accept => {
@@ -61,6 +69,8 @@ pub(super) async fn run(args: Recover, client: &Client, out: &Output) -> Outcome
         }
         What::RemoveOrphans(args) => orphans::answer(&args, "Remove", client, out).await,
         What::KeepOrphans(args) => orphans::answer(&args, "Keep", client, out).await,
+        What::RemoveUndeclared => folder::answer(true, client, out).await,
+        What::KeepUndeclared => folder::answer(false, client, out).await,
     }
 }
 

@@ -7,7 +7,7 @@ use hearth_meta::{Class, ObjectRef, Reason, Timestamp, Verdict};
 use serde_json::Value;
 
 use super::client::{Client, Trouble};
-use super::describe::{answer, differences, until};
+use super::describe::{answer, differences, last_lines, until};
 use super::events;
 use super::exit::{Exit, Outcome};
 use super::family::{Family, gather};
@@ -195,6 +195,11 @@ async fn details(root: &Step, client: &Client, out: &Output) -> Result<(), Troub
     if !happened.is_empty() && verdict_of(root) != Some(Verdict::Ready) {
         out.line(&format!("\nLately at {}:", root.target));
         happened.iter().for_each(|line| out.line(&format!("  {line}")));
+    }
+    let lines = last_lines(object);
+    if !lines.is_empty() {
+        out.line(&format!("\nLast lines of {}:", root.target));
+        lines.iter().for_each(|line| out.line(&format!("  {line}")));
     }
     let reason: Option<Reason> = serde_json::from_value(object["status"]["reason"].clone()).ok();
     match reason.map(Reason::fix).unwrap_or_default() {

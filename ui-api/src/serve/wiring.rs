@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::bundle::{self, Bundle, SOCKET_IN_CONTAINER};
+use super::manifests::Folder;
 use crate::config::Config;
 
 /// What this home works with.
@@ -53,6 +54,7 @@ impl From<Machine> for Hands {
 pub struct Controllers {
     hands: Hands,
     engine: Engine,
+    manifests: Option<Folder>,
     stop: CancellationToken,
     running: Vec<JoinHandle<()>>,
 }
@@ -66,6 +68,11 @@ impl Controllers {
     /// Whose diagnostics are shown.
     pub fn engine(&self) -> Engine {
         self.engine.clone()
+    }
+
+    /// The manifests folder, where there is one.
+    pub fn manifests(&self) -> Option<Folder> {
+        self.manifests.clone()
     }
 
     /// Stops them; turns that have begun are finished.
@@ -116,7 +123,7 @@ fn proxy_socket(data_dir: &Path) -> PathBuf {
         .join(bundle::SOCKET_NAME)
 }
 
-/// Starts every controller over the store, and whoever keeps Hearth's own parts declared.
+/// Starts every controller over the store, and whoever keeps Hearth's own parts and the manifests folder declared.
 ///
 /// # Errors
 /// Where the system's own objects cannot be written.
@@ -130,7 +137,10 @@ pub async fn start_controllers(store: &Store, hands: Hands, config: &Config) -> 
         async move { engine.run(stop).await }
     });
     let own_parts = tokio::spawn(bundle.keep_declared(store.clone(), stop.clone()));
-    Ok(Controllers { hands, engine, stop, running: vec![controllers, own_parts] })
+    let manifests = config.manifests.clone().map(Folder::new);
+    let folder = manifests.clone().map(|folder| tokio::spawn(folder.keep(store.clone(), stop.clone())));
+    let running = [controllers, own_parts].into_iter().chain(folder).collect();
+    Ok(Controllers { hands, engine, manifests, stop, running })
 }
 
 /// All controllers over a store, with these hands.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::VERSION;
 use super::routes::Places;
+use crate::serve::manifests::Standing;
 
 /// Whether the program runs. It checks nothing.
 pub(super) async fn alive() -> &'static str {
@@ -66,6 +67,9 @@ pub(super) async fn metrics(State(places): State<Places>) -> Response {
     let verdicts = by_verdict(&places);
     family(&mut text, "hearth_objects_by_summary", "gauge", "Objects by kind and verdict", &verdicts);
     controller_families(&mut text, &diagnostics(&places));
+    if let Some(folder) = &places.manifests {
+        folder_families(&mut text, &folder.standing());
+    }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
@@ -108,6 +112,21 @@ fn controller_families(text: &mut String, diagnostics: &[Diagnostics]) {
             diagnostics.iter().map(|one| (format!("controller=\"{}\"", one.controller), read(one))).collect();
         family(text, name, kind, help, &samples);
     }
+}
+
+fn folder_families(text: &mut String, standing: &Standing) {
+    let mut gauge = |name: &str, help: &str, value: usize| {
+        family(text, name, "gauge", help, &[(String::new(), value as u64)]);
+    };
+    gauge("hearth_manifests_objects", "Objects that the manifests folder declares", standing.objects);
+    gauge("hearth_manifests_problems", "Problems of its files", standing.problems.len());
+    gauge(
+        "hearth_manifests_blind",
+        "Whether not all it declares is known",
+        usize::from(standing.blind.is_some()),
+    );
+    let asked = standing.question.as_ref().map_or(0, |question| question.removes.len());
+    gauge("hearth_manifests_held", "Objects whose removal waits for a person", asked);
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str, samples: &[(String, u64)]) {

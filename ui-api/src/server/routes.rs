@@ -11,7 +11,8 @@ use hearth_engine::{Engine, Store};
 use hearth_wire::Wire;
 
 use super::credential::Credential;
-use super::{drift, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread};
+use super::{drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread};
+use crate::serve::manifests::Folder;
 
 /// What the places need. Clones are the same.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ pub(super) struct Places {
     pub(super) store: Store,
     pub(super) containers: Option<Arc<dyn Containers>>,
     pub(super) engine: Option<Engine>,
+    pub(super) manifests: Option<Folder>,
 }
 
 /// Open to everyone: whether the server lives, and its version.
@@ -51,6 +53,8 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         .route("/hearth/v1/recover", get(recover::status).post(recover::accept))
         // What has no object cannot be answered for through one.
         .route("/hearth/v1/recover/orphans", post(orphans::answer))
+        // A folder on the server's disk is no object, and what it asks is about many at once.
+        .route("/hearth/v1/manifests", get(folder::status).post(folder::answer))
         .with_state(places)
         .fallback_service(protocol)
         .layer(from_fn_with_state(store, pauses::tell))

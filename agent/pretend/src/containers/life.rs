@@ -126,7 +126,7 @@ pub(crate) fn start(state: &mut State, name: &str) -> Result<(), Fault> {
     run.started_again = None;
     run.ends = match (behaviour, &program) {
         (Some(Behaviour::Exits { after, code }), _) => Some((now.elapsed + after, code)),
-        (_, Program::Exit(code)) => Some((now.elapsed + AT_ONCE, *code)),
+        (_, Program::Exit(code) | Program::Says { code, .. }) => Some((now.elapsed + AT_ONCE, *code)),
         (_, Program::Usual) if container.settings.restart != Some(Restart::UnlessStopped) => {
             Some((now.elapsed + AT_ONCE, 0))
         }
@@ -147,6 +147,7 @@ pub(crate) fn start(state: &mut State, name: &str) -> Result<(), Fault> {
                 container.run.writes = Some(now.elapsed + AT_ONCE);
             }
         }
+        Program::Says { line, .. } => write(state, name, &line, false),
         Program::Usual | Program::Serve => write(state, name, "ready", false),
         _ => {}
     }

@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) entrypoint: Vec<String>,
     working_dir: String,
     user: String,
-    env: BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     /// Host path, path, whether read-only.
     pub(crate) mounts: Vec<(String, String, bool)>,
     tmpfs: Vec<(String, Option<i64>, Option<u32>)>,

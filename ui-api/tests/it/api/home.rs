@@ -45,8 +45,14 @@ impl Home {
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
         let listen = ([127, 0, 0, 1], 0).into();
-        let options =
-            ServerOptions { store: store.clone(), data_dir, listen, containers: None, engine: None };
+        let options = ServerOptions {
+            store: store.clone(),
+            data_dir,
+            listen,
+            containers: None,
+            engine: None,
+            manifests: None,
+        };
         let server = Server::start(options).await.unwrap();
         let client = client(Kubeconfig::read_from(server.kubeconfig()).unwrap()).await;
         Self { store, server, client, folder }

@@ -49,6 +49,7 @@ impl Home {
             listen: "127.0.0.1:0".parse().unwrap(),
             containers: None,
             engine: None,
+            manifests: None,
         };
         let server = Server::start(server).await.unwrap();
         let kubeconfig = server.kubeconfig().display().to_string();

@@ -51,6 +51,7 @@ impl Whole {
             network_pool: Pool::DEFAULT,
             name_prefix: "hearth".into(),
             pretend: true,
+            manifests: None,
             log: "error".into(),
         };
         Self { running: Running::start(&config).await.unwrap(), folder }
