@@ -120,3 +120,51 @@ fn wish(object: Option<&Arc<Object>>) -> Option<Object> {
     wish.metadata.generation = None;
     Some(wish)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    use super::Wakeups;
+
+    async fn wakes(wakeups: &Wakeups) -> bool {
+        tokio::time::timeout(Duration::from_secs(20), wakeups.file_change()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn files_wake_however_they_are_written_and_whatever_became_of_the_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, at) = (place.path().join("manifests"), |name: &str| place.path().join(name));
+        let mut wakeups = Wakeups::new();
+        assert!(wakeups.listen(&folder).is_some(), "there is none yet");
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(wakeups.listen(&folder), None);
+        std::fs::write(folder.join("a.yaml"), "1").unwrap();
+        assert!(wakes(&wakeups).await, "written in place");
+        std::fs::write(at("beside"), "2").unwrap();
+        std::fs::rename(at("beside"), folder.join("a.yaml")).unwrap();
+        assert!(wakes(&wakeups).await, "renamed into place");
+        std::fs::remove_file(folder.join("a.yaml")).unwrap();
+        assert!(wakes(&wakeups).await, "removed");
+        std::fs::rename(&folder, at("old")).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(wakeups.listen(&folder), None);
+        while tokio::time::timeout(Duration::from_millis(200), wakeups.file_change()).await.is_ok() {}
+        std::fs::write(folder.join("a.yaml"), "3").unwrap();
+        assert!(wakes(&wakeups).await, "another folder is at the path");
+    }
+
+    #[test]
+    fn where_the_system_has_no_watches_left_that_is_said_and_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wakeups = Wakeups::new();
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).unwrap();
+        let refused = wakeups.listen(folder.path());
+        setrlimit(Resource::Nofile, before).unwrap();
+        assert!(refused.is_some());
+        assert_eq!(wakeups.listen(folder.path()), None);
+    }
+}
