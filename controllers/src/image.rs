@@ -201,6 +201,7 @@ fn report(
         image_id: here.map(|facts| facts.id.clone()),
         size_bytes: here.map(|facts| facts.size_bytes),
         present: here.is_some(),
+        volumes: here.map(|facts| facts.volumes.clone()).unwrap_or_default(),
         used_by: Some(facts.users),
         pulled_at: pulled_at(&before, facts, wanted, outcome),
         common,

@@ -122,7 +122,9 @@ fn facts_from(reference: &Reference<'_>, seen: ImageInspect) -> ImageFacts {
     // An image may be known under several digests of one repository; the one that was asked for is meant.
     let asked = reference.digest.filter(|asked| own.clone().any(|digest| digest == *asked));
     let digest = asked.or_else(|| own.next()).map(str::to_owned);
-    ImageFacts { id: seen.id.unwrap_or_default(), digest, size_bytes: seen.size.unwrap_or_default() }
+    let mut volumes = seen.config.and_then(|config| config.volumes).unwrap_or_default();
+    volumes.sort();
+    ImageFacts { id: seen.id.unwrap_or_default(), digest, size_bytes: seen.size.unwrap_or_default(), volumes }
 }
 
 fn image_from(seen: &ImageInspect) -> Image {

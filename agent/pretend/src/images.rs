@@ -190,6 +190,7 @@ impl Images for Machine {
                 id: image.id.clone(),
                 digest: image.digests.get(&parsed.repository).cloned(),
                 size_bytes: image.size_bytes,
+                volumes: image.says.volumes.clone(),
             }))
         })
         .await

@@ -34,6 +34,8 @@ pub struct ImageFacts {
     pub digest: Option<String>,
     /// Its size, in bytes.
     pub size_bytes: i64,
+    /// The paths it declares to hold data, sorted. What is written there goes with the container.
+    pub volumes: Vec<String>,
 }
 
 /// How far a pull has come.

@@ -1,5 +1,8 @@
 //! What people are told of an app: one verdict over all its parts, the worst first.
 
+use std::path::Path;
+
+use hearth_charts::admit::Service;
 use hearth_engine::Object;
 use hearth_engine::controller::{Blind, Outcome, Report, Wanted, sentence};
 use hearth_kinds::app::ServiceStatus;
@@ -44,6 +47,7 @@ pub(super) fn report(
         status.services = services(&rendering, facts);
         status.warnings = rendering.admitted.warnings.iter().map(ToString::to_string).collect();
         status.warnings.extend(rendering.services().iter().flat_map(without_effect));
+        status.warnings.extend(unkept(&rendering, facts));
         status.revision = revision(&rendering, facts).or(status.revision);
         match outcome {
             Outcome::Waiting(_) => sum_up(&mut common, &rendering, facts),
@@ -55,6 +59,31 @@ pub(super) fn report(
     status.common = common;
     let conditions = admitted(wanted, facts).into_iter().chain(conditions(&status, facts)).collect();
     Report { status, conditions }
+}
+
+/// Paths that images declare to hold data and nothing is mounted at: what a service writes there goes with its
+/// container, at the next change or update. A job has nothing to keep.
+fn unkept(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<String> {
+    let of = |service: &Service| {
+        let image = facts.child("Image", &rendering.image_name(service));
+        let declared =
+            image.and_then(|image| image.status()["volumes"].as_array()).cloned().unwrap_or_default();
+        let mounted = service.mounts.iter().map(|mount| mount.target.as_str());
+        let folders = service.folders.iter().map(|folder| folder.target.as_str());
+        let tmpfs = service.tmpfs.iter().map(|tmpfs| tmpfs.target.as_str());
+        let places: Vec<&str> = mounted.chain(folders).chain(tmpfs).collect();
+        let is_kept = |path: &str| places.iter().any(|place| Path::new(path).starts_with(place));
+        let lost = declared.iter().filter_map(|path| path.as_str()).filter(|path| !is_kept(path));
+        let told = lost.map(|path| {
+            format!(
+                "services.{}: the image keeps data in {path} and nothing is mounted there: it is lost when the \
+                 container is made anew; give it a volume, such as ./data:{path}",
+                service.name
+            )
+        });
+        told.collect::<Vec<_>>()
+    };
+    rendering.services().iter().filter(|service| !service.job).flat_map(of).collect()
 }
 
 fn admitted(wanted: &Wanted<App>, facts: &AppSeen) -> Option<Condition> {
@@ -177,7 +206,7 @@ fn progress(rendering: &Rendering<'_>, facts: &AppSeen) -> Progress {
 }
 
 fn services(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<ServiceStatus> {
-    let of = |service: &hearth_charts::admit::Service| {
+    let of = |service: &Service| {
         let name = rendering.container_name(&service.name);
         let container = facts.child("Container", &name);
         ServiceStatus {

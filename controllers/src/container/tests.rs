@@ -98,7 +98,12 @@ pub(super) fn seen() -> ContainerSeen {
     ContainerSeen {
         container: Some(container),
         ownership: Ownership::Mine,
-        image: Some(ImageFacts { id: "sha256:i".into(), digest: Some("sha256:d".into()), size_bytes: 1 }),
+        image: Some(ImageFacts {
+            id: "sha256:i".into(),
+            digest: Some("sha256:d".into()),
+            size_bytes: 1,
+            volumes: Vec::new(),
+        }),
         image_reference: "example/web:1".into(),
         image_defaults: Some(image),
         env: BTreeMap::from([

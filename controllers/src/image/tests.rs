@@ -43,7 +43,12 @@ fn container_of(image: &str) -> Arc<Object> {
 }
 
 fn here() -> Option<ImageFacts> {
-    Some(ImageFacts { id: "sha256:i".into(), digest: Some("sha256:d".into()), size_bytes: 1 })
+    Some(ImageFacts {
+        id: "sha256:i".into(),
+        digest: Some("sha256:d".into()),
+        size_bytes: 1,
+        volumes: Vec::new(),
+    })
 }
 
 /// What is seen with these other images and containers in the store.

@@ -61,6 +61,9 @@ pub struct ImageStatus {
     /// Whether it is on this machine.
     #[serde(default)]
     pub present: bool,
+    /// The paths it declares to hold data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<String>,
     /// When Hearth pulled it; absent where it was here before, and then it is never removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pulled_at: Option<Time>,

@@ -38,7 +38,10 @@ fn a_captured_image_is_read_whole() {
     assert!(facts.id.starts_with("sha256:86c70913"));
     assert!(facts.digest.unwrap().starts_with("sha256:8b0811ec"));
     assert_eq!(facts.size_bytes, 1_988_108);
-    let image = image_from(&serde_json::from_str(include_str!("captured/image.json")).unwrap());
+    assert_eq!(facts.volumes, Vec::<String>::new());
+    let seen: ImageInspect = serde_json::from_str(include_str!("captured/image.json")).unwrap();
+    let image = image_from(&seen);
+    assert_eq!(facts_from(&Reference::parse("x:1").unwrap(), seen).volumes, ["/kept"]);
     assert_eq!(image.defaults.command, ["true"]);
     assert_eq!((image.defaults.working_dir.as_str(), image.defaults.user.as_str()), ("/srv", "1000"));
     assert_eq!(image.defaults.volumes, ["/kept"]);

@@ -1,5 +1,9 @@
 //! A server that is killed just before or just after any one of its steps, of every kind: it goes on from there, does
 //! nothing twice, and takes nothing for somebody's meddling.
+//!
+//! Just before a step its intent is open and nothing is done; just after it the step is done and neither verified nor
+//! closed, which is the same for the next start as a crash between the two, since to verify changes nothing. What is
+//! between the close, the status and the next step is between two writes of the store, and is looked at last.
 
 use hearth_engine::Query;
 use hearth_pretend::{Machine, Op};

@@ -1,5 +1,8 @@
 //! Folders of data: a wrong mode is put right, and nothing is ever started on data that is gone or led elsewhere.
 
+use std::collections::BTreeMap;
+
+use hearth_capabilities::containers::ImageDefaults;
 use hearth_capabilities::volumes::{Leaf, LeafState};
 use serde_json::{Value, json};
 
@@ -90,6 +93,29 @@ async fn data_is_a_link(home: &Home) {
     nothing_starts(home).await;
     assert!(matches!(home.leaf_state(&leaf).await, LeafState::Unsafe(_)));
     home.until_verdict("App", "vault", "NeedsYou").await;
+}
+
+#[test]
+fn pretend_people_are_told_of_data_that_an_image_keeps_and_nothing_is_mounted_for() {
+    on_pretend(async |home| {
+        let declares = ImageDefaults {
+            volumes: vec!["/cache/tiles".into(), "/data".into(), "/lost".into()],
+            ..ImageDefaults::default()
+        };
+        let image = "registry.home/sample/keeps:1";
+        let machine = home.world.pretend().unwrap();
+        machine.put_image(image, declares, BTreeMap::new()).unwrap();
+        let services = json!({ "web": {
+            "image": image, "expose": ["8080"], "volumes": ["./rows:/data"], "tmpfs": ["/cache"],
+        } });
+        home.install(&app("keeper", &services)).await;
+        let warnings = home.get("App", "keeper")["status"]["warnings"].clone();
+        let told: Vec<&str> =
+            warnings.as_array().unwrap().iter().filter_map(|warning| warning.as_str()).collect();
+        let of = |path: &str| told.iter().filter(|warning| warning.contains(path)).count();
+        assert_eq!((of("/lost"), of("/data and"), of("/cache")), (1, 0, 0), "{told:?}");
+        assert!(home.ask(&["describe", "app/keeper"]).await.contains("give it a volume"));
+    });
 }
 
 /// Neither one that was stopped nor one that was removed comes back.
