@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hearth::cli::exit::Exit;
-use hearth::cli::output::Output;
+use hearth::cli::output::{Kept, Output};
 use hearth::server::{Server, ServerOptions};
 use hearth_engine::store::{EventKind, EventNote};
 use hearth_engine::{Key, Object, OpenOptions, Store, SystemClock, WriteOptions};
@@ -20,6 +20,22 @@ pub(crate) struct Said {
     pub(crate) exit: Exit,
     pub(crate) out: String,
     pub(crate) err: String,
+}
+
+/// What a command that goes on has said so far.
+pub(crate) struct Followed(Kept);
+
+impl Followed {
+    /// Waits until it has said something, however busy the machine is.
+    pub(crate) async fn until(&self, part: &str) {
+        for _ in 0..3000 {
+            if self.0.out().contains(part) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it never said {part:?}: {} {}", self.0.out(), self.0.err());
+    }
 }
 
 /// A running home.
@@ -93,14 +109,23 @@ impl Home {
         self.run_at(Some(width), &self.kubeconfig, words).await
     }
 
-    /// Runs a command that goes on for ever, and stops it after a while.
-    pub(crate) async fn run_for(&self, span: Duration, words: &[&str]) -> (String, String) {
+    /// Runs a command that goes on for ever while something happens that goes by what it says, and then stops it.
+    pub(crate) async fn follow(
+        &self,
+        words: &[&str],
+        happens: impl AsyncFnOnce(&Followed),
+    ) -> (String, String) {
         let (out, kept) = Output::kept(None);
         let first = ["hearth", "--kubeconfig", &self.kubeconfig];
         let args = first.iter().chain(words).map(OsString::from);
-        let ended = tokio::time::timeout(span, hearth::cli::run_kept(args, &out)).await;
-        assert!(ended.is_err(), "it ended by itself: {ended:?} {} {}", kept.out(), kept.err());
-        (kept.out(), kept.err())
+        let said = Followed(kept);
+        tokio::select! {
+            ended = hearth::cli::run_kept(args, &out) => {
+                panic!("it ended by itself: {ended:?} {} {}", said.0.out(), said.0.err());
+            }
+            () = happens(&said) => {}
+        }
+        (said.0.out(), said.0.err())
     }
 
     async fn run_at(&self, width: Option<usize>, kubeconfig: &str, words: &[&str]) -> Said {
