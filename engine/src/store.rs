@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::object::{Key, Object};
 
 mod open;
+mod beneath;
 mod migrations;
 mod lock;
 mod mark;
@@ -36,6 +37,7 @@ mod history;
 mod intent;
 mod error;
 
+pub use beneath::{Beneath, Commit, Gate};
 pub use cipher::Cipher;
 pub(crate) use cipher::hex;
 pub use error::{OpenError, WriteError};
@@ -93,6 +95,7 @@ struct Inner {
     state: Arc<RwLock<State>>,
     requests: mpsc::Sender<Request>,
     reader: Reader,
+    beneath: Beneath,
     /// Why nothing may be changed in the world, until a person says go.
     observe_only: RwLock<Option<String>>,
 }

@@ -179,6 +179,15 @@ pub async fn open_store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Resul
     let options = OpenOptions { data_dir: config.data_dir.clone(), kinds, clock };
     let store =
         Store::open(options).await.with_context(|| format!("opening {}", config.data_dir.display()))?;
+    make_namespaces(&store).await?;
+    Ok(store)
+}
+
+/// Makes the namespaces every home has, where they are not there yet.
+///
+/// # Errors
+/// Where the store cannot be written.
+pub async fn make_namespaces(store: &Store) -> anyhow::Result<()> {
     for name in [hearth_kinds::HOUSEHOLD, hearth_kinds::SYSTEM] {
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
         let namespace = Object::from_value(namespace).map_err(anyhow::Error::msg)?;
@@ -188,7 +197,7 @@ pub async fn open_store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Resul
             Err(error) => return Err(error).with_context(|| format!("making the namespace {name}")),
         }
     }
-    Ok(store)
+    Ok(())
 }
 
 /// One line for whoever waits for the start; the rest is for people.

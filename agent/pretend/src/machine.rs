@@ -42,6 +42,22 @@ impl Machine {
         Self { inner: Arc::new(inner) }
     }
 
+    /// A machine of its own that stands as this one does now, without its faults and listeners. Its time is that of
+    /// `clock`, which must read the same.
+    pub fn fork(&self, clock: Arc<dyn Clock>) -> Self {
+        let parts = Parts { state: self.snapshot(), ..Parts::default() };
+        let inner = Inner { clock, parts: Mutex::new(parts), changed: Notify::new() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The name of the container or network of this id or name; what nothing goes by stays as it is.
+    pub fn name_of(&self, id: &str) -> String {
+        let name = self.look(|state| {
+            state.container_name(id).or_else(|| state.network(id).map(|network| network.name.clone()))
+        });
+        name.unwrap_or_else(|| id.to_owned())
+    }
+
     /// Every change that was asked for, such as `create container photos-web`, and how often.
     ///
     /// Between two looks at a steady home nothing here grows.
@@ -193,6 +209,7 @@ impl Machine {
         match due {
             Some(due) => {
                 tokio::select! {
+                    biased;
                     () = changed => {}
                     () = self.inner.clock.sleep_until(due) => {}
                 }

@@ -29,6 +29,11 @@ impl Machine {
         self.take_over(saved, path);
         Ok(())
     }
+
+    /// Everything there is on the machine, as it is kept in a file.
+    pub fn as_value(&self) -> serde_json::Value {
+        serde_json::to_value(self.snapshot()).unwrap_or_default()
+    }
 }
 
 /// Writes beside and moves, so that there is never half a machine. Readable by its owner alone, since variables of

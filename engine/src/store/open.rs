@@ -9,6 +9,7 @@ use hearth_meta::KindInfo;
 use sqlx::{Row, SqliteConnection};
 use tokio::sync::mpsc;
 
+use super::beneath::Beneath;
 use super::cipher::Cipher;
 use super::disk::{self, Disk, Loaded, Reader};
 use super::error::OpenError;
@@ -42,6 +43,14 @@ impl Store {
     /// # Errors
     /// Where it is in use, damaged, newer than this program, or cannot be read or written.
     pub async fn open(options: OpenOptions) -> Result<Self, OpenError> {
+        Self::open_over(options, Beneath::default()).await
+    }
+
+    /// The same, with something beneath it.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_over(options: OpenOptions, beneath: Beneath) -> Result<Self, OpenError> {
         let OpenOptions { data_dir, kinds, clock } = options;
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -65,7 +74,7 @@ impl Store {
         // A key is made only for a store that no process has used yet, and before it is first used.
         let cipher = Cipher::load(&key, is_unused(&mut connection).await?)?;
         check_key(&mut connection, &cipher, &key).await?;
-        let lineage = kept(&mut connection, "lineage", &uuid::Uuid::new_v4().to_string()).await?;
+        let lineage = kept(&mut connection, "lineage", &beneath.new_uid().to_string()).await?;
         let epoch = next_epoch(&mut connection).await?;
         let mut loaded = disk::load(&mut connection, &cipher, RECENT_CHANGES).await?;
         let reached = mark::read(&data_dir.join(MARK))?;
@@ -91,6 +100,7 @@ impl Store {
             state,
             requests,
             reader,
+            beneath,
             observe_only: RwLock::new(observe_only),
         });
         tokio::spawn(writer::run(Arc::downgrade(&inner), shared, waiting, (disk, mark), lock));

@@ -140,7 +140,7 @@ impl<'a> Stage<'a> {
             && let Some(prefix) = &object.metadata.generate_name
         {
             object.metadata.name =
-                Some(format!("{prefix}{}", &uuid::Uuid::new_v4().simple().to_string()[..5]));
+                Some(format!("{prefix}{}", &self.inner.beneath.new_uid().simple().to_string()[..5]));
         }
         let mut problems = self.check_place(&object, kind);
         problems.extend(self.check_owners(&object, None));
@@ -151,7 +151,7 @@ impl<'a> Stage<'a> {
         }
         add_finalizers(&mut object.metadata, kind);
         object.metadata = ObjectMeta {
-            uid: Some(uuid::Uuid::new_v4().to_string()),
+            uid: Some(self.inner.beneath.new_uid().to_string()),
             creation_timestamp: Some(Time(self.now)),
             generation: Some(1),
             resource_version: None,

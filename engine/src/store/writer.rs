@@ -9,6 +9,7 @@ use std::sync::{Arc, RwLock, Weak};
 use hearth_meta::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
+use super::beneath::Commit;
 use super::disk::{Batch, Disk};
 use super::error::WriteError;
 use super::events::EventNote;
@@ -54,10 +55,12 @@ pub(super) async fn run(
     let mut closing = None;
     while closing.is_none() && requests.recv_many(&mut taken, LARGEST_BATCH).await > 0 {
         let Some(inner) = store.upgrade() else { break };
-        closing = write_batch(&inner, &mut taken, &mut disk).await;
+        let passed = pass_gate(&inner, &mut taken, &mut requests).await;
+        closing = write_batch(&inner, &mut taken, &mut disk, passed).await;
         // After the answers, so that nobody waits for it.
         mark.move_to(inner.state.read().expect("no writer panics while it holds the lock").resource_version);
         disk.compact_if_due(inner.clock.now()).await;
+        inner.beneath.gate.iter().for_each(|gate| gate.leave());
     }
     requests.close();
     disk.close().await;
@@ -78,14 +81,38 @@ impl Drop for EndWatches {
     }
 }
 
+/// Waits at the gate, where there is one, and takes what has come meanwhile; says why nothing can be written.
+async fn pass_gate(
+    inner: &Inner,
+    taken: &mut Vec<Request>,
+    requests: &mut mpsc::Receiver<Request>,
+) -> Result<(), WriteError> {
+    let Some(gate) = &inner.beneath.gate else { return Ok(()) };
+    let passed = gate.enter().await;
+    while taken.len() < LARGEST_BATCH
+        && let Ok(request) = requests.try_recv()
+    {
+        taken.push(request);
+    }
+    passed.map_err(WriteError::Storage)
+}
+
 /// Returns whom to tell when the batch asked for the store to be closed.
 async fn write_batch(
     inner: &Inner,
     taken: &mut Vec<Request>,
     disk: &mut Disk,
+    passed: Result<(), WriteError>,
 ) -> Option<oneshot::Sender<()>> {
     let Staged { batch, waiting, closing } = stage(inner, taken);
-    let result = if batch.is_empty() { Ok(()) } else { disk.commit(&batch).await };
+    let result = match passed {
+        _ if batch.is_empty() => Ok(()),
+        Ok(()) => disk.commit(&batch).await,
+        Err(refused) => Err(refused),
+    };
+    if result.is_ok() && !batch.is_empty() {
+        tell_gate(inner, &batch).await;
+    }
     if result.is_ok() {
         let mut state = inner.state.write().expect("no writer panics while it holds the lock");
         for (change, _) in batch.changes {
@@ -106,6 +133,13 @@ async fn write_batch(
         }
     }
     closing
+}
+
+async fn tell_gate(inner: &Inner, batch: &Batch) {
+    let Some(gate) = &inner.beneath.gate else { return };
+    let changes = batch.changes.iter().map(|(change, _)| change.clone()).collect();
+    let commit = Commit { changes, intents: batch.intents.clone(), events: batch.events.len() };
+    gate.committed(&commit).await;
 }
 
 /// What a batch of requests comes to.

@@ -1,0 +1,19 @@
+//! The whole product in one deterministic world: the real store and all real controllers over the pretend machine,
+//! where one seed is one run.
+//!
+//! - `seeds`: which seeds are tried, and how a failing one is repeated.
+//! - `gates`, `hands`: where everything that touches the world waits for the driver.
+//! - `world`: the driver: it lets one thing happen at a time, and time pass when nothing is left to happen.
+//! - `settle`: until nothing moves any more, and what still does.
+//! - `homes`: what is declared.
+//! - `snapshot`: how a home stands, without what differs from run to run.
+//! - `runs`: the tests: one trace per seed, settling, steadiness, restarts.
+
+mod seeds;
+mod gates;
+mod hands;
+mod world;
+mod settle;
+mod homes;
+mod snapshot;
+mod runs;

@@ -1,0 +1,127 @@
+//! One seed is one run; a home settles, stays settled, and comes back the same after a restart in the middle.
+
+use std::time::Instant;
+
+use crate::homes::{page, secret, shop};
+use crate::seeds::each_seed;
+use crate::snapshot::differences;
+use crate::world::World;
+
+/// A home that is served, and at rest.
+pub(crate) fn served(seed: u64) -> World {
+    let mut world = World::new(seed);
+    world.start();
+    world.settle();
+    world
+}
+
+impl World {
+    /// Everything is as it is wanted, as the objects themselves say.
+    pub(crate) fn all_is_well(&self) {
+        for object in self.store().all() {
+            let status = object.status();
+            let is_well = status["summary"] == "Ready"
+                && status["differences"].as_array().is_none_or(|differences| differences.is_empty())
+                && status["observedGeneration"].as_i64() == object.metadata.generation
+                && !object.is_going();
+            let says_nothing = ["Namespace", "Secret", "Revision"].contains(&object.kind.as_str());
+            assert!(is_well || says_nothing, "{} is not well: {status}\n{}", object.key(), self.everything());
+        }
+    }
+
+    /// A home at rest is looked at anew, and nothing is written or changed for it.
+    pub(crate) fn is_steady(&mut self) {
+        let before = (self.happened.commits, self.happened.changes);
+        self.engine().wake_all();
+        self.settle();
+        let after = (self.happened.commits, self.happened.changes);
+        assert_eq!(before, after, "a home at rest moved:\n{}", self.happened.tail(60));
+    }
+
+    /// A restart changes nothing.
+    pub(crate) fn restarts_the_same(&mut self) {
+        let before = self.snapshot();
+        let changes = self.happened.changes;
+        self.crash();
+        self.start();
+        self.settle();
+        let differences = differences(&before, &self.snapshot());
+        assert!(differences.is_empty(), "after a restart:\n{}", differences.join("\n"));
+        assert_eq!(self.happened.changes, changes, "a restart changed the machine:\n{}", self.happened.tail(60));
+    }
+}
+
+fn a_short_story(seed: u64) -> World {
+    let mut world = served(seed);
+    world.apply(&secret("sesame"));
+    let written = world.apply_soon(&shop("shop", "1"));
+    let beside = world.apply_soon(&page("page"));
+    world.until_over(written).unwrap();
+    world.until_over(beside).unwrap();
+    world.settle();
+    world.machine.remove_by_hand("hearth_household_shop-db");
+    world.settle();
+    world.delete("App", "page");
+    world.settle();
+    world
+}
+
+#[test]
+fn twenty_runs_of_a_seed_leave_one_trace() {
+    each_seed("twenty_runs_of_a_seed_leave_one_trace", &[1], |seed| {
+        let first = a_short_story(seed).happened.clone();
+        for run in 1..20 {
+            let again = a_short_story(seed).happened.clone();
+            assert_eq!(
+                (first.hash, first.count),
+                (again.hash, again.count),
+                "run {run} of seed {seed} took another way; the first ended:\n{}\nthis one:\n{}",
+                first.tail(20),
+                again.tail(20)
+            );
+        }
+    });
+}
+
+#[test]
+fn seeds_take_different_ways_to_one_end() {
+    let runs: Vec<World> = (1..=5).map(a_short_story).collect();
+    let traces: std::collections::BTreeSet<u64> = runs.iter().map(|world| world.happened.hash).collect();
+    assert_eq!(traces.len(), runs.len());
+    for world in &runs[1..] {
+        let differences = differences(&runs[0].snapshot(), &world.snapshot());
+        assert!(differences.is_empty(), "seeds 1 and {} differ:\n{}", world.seed, differences.join("\n"));
+    }
+}
+
+#[test]
+fn a_home_at_rest_stays_at_rest_and_restarts_the_same() {
+    each_seed("a_home_at_rest_stays_at_rest_and_restarts_the_same", &[3], |seed| {
+        let mut world = a_short_story(seed);
+        world.all_is_well();
+        world.is_steady();
+        world.restarts_the_same();
+    });
+}
+
+#[test]
+fn fifty_apps_settle_in_a_few_seconds() {
+    each_seed("fifty_apps_settle_in_a_few_seconds", &[7], |seed| {
+        let mut world = served(seed);
+        let began = Instant::now();
+        let names: Vec<String> = (1..=50).map(|number| format!("app-{number}")).collect();
+        let written: Vec<_> = names.iter().map(|name| world.apply_soon(&page(name))).collect();
+        for written in written {
+            world.until_over(written).unwrap();
+        }
+        world.settle();
+        println!(
+            "50 apps: {:?}, {} happenings, {} commits, {} changes",
+            began.elapsed(),
+            world.happened.count,
+            world.happened.commits,
+            world.happened.changes
+        );
+        world.all_is_well();
+    });
+}

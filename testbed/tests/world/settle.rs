@@ -1,0 +1,141 @@
+//! Settling: the world goes on until nothing moves any more, and says what still does.
+
+use std::time::Duration;
+
+use hearth_engine::{Clock, Key, Object, WriteError, WriteOptions};
+use hearth_engine::store::{Deletion, Preconditions};
+use serde_json::Value;
+
+use crate::world::World;
+
+/// Everything is looked at again within 12 minutes (10, and a fifth of it), and surveyed each minute: what has not
+/// moved for so long is at rest.
+const QUIET: Duration = Duration::from_secs(13 * 60);
+/// Whatever is still failing by then is failing for good.
+const LIMIT: Duration = Duration::from_secs(6 * 3600);
+
+impl World {
+    /// Goes on until nothing was written and nothing changed for a while.
+    ///
+    /// # Panics
+    /// Where it never comes to rest, with what still moves.
+    pub(crate) fn settle(&mut self) {
+        if let Err(moving) = self.try_settle() {
+            panic!("seed {}: it does not come to rest:\n{moving}\n{}", self.seed, self.everything());
+        }
+    }
+
+    /// The same; says what still moves.
+    pub(crate) fn try_settle(&mut self) -> Result<(), String> {
+        let limit = self.clock.elapsed() + LIMIT;
+        let (mut moved, mut since) = (self.moved(), self.clock.elapsed());
+        loop {
+            self.step();
+            let now = self.clock.elapsed();
+            if self.moved() != moved {
+                (moved, since) = (self.moved(), now);
+            } else if now.saturating_sub(since) >= QUIET && !self.waits() {
+                return Ok(());
+            }
+            if now > limit {
+                return Err(self.happened.tail(100));
+            }
+        }
+    }
+
+    /// What has moved so far: commits, changes that were asked of the machine, and what it did by itself.
+    fn moved(&self) -> (u64, u64) {
+        (self.happened.commits, self.happened.changes)
+    }
+
+    /// Lets so much time pass.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let until = self.clock.elapsed() + time;
+        while self.clock.elapsed() < until || self.waits() {
+            self.step();
+        }
+    }
+
+    /// Declares an object as a person does, and goes on until the store has answered.
+    pub(crate) fn apply(&mut self, object: &Value) {
+        let written = self.apply_soon(object);
+        self.until_over(written).unwrap();
+    }
+
+    /// Declares an object; it is written when the seed lets it be.
+    pub(crate) fn apply_soon(&self, object: &Value) -> tokio::task::JoinHandle<Result<(), WriteError>> {
+        let (store, object) = (self.store(), Object::from_value(object.clone()).unwrap());
+        self.spawn(async move {
+            let (key, wanted) = (object.key(), object.clone());
+            match store.create(object, &person()).await {
+                Err(WriteError::AlreadyExists(_)) => {}
+                other => return other.map(drop),
+            }
+            let change = move |old: &Object| Ok(as_applied(old, &wanted));
+            store.update(&key, &person(), change).await.map(drop)
+        })
+    }
+
+    /// Deletes an object as a person does, and goes on until the store has answered.
+    pub(crate) fn delete(&mut self, kind: &str, name: &str) {
+        let deleted = self.delete_soon(kind, name);
+        match self.until_over(deleted) {
+            Ok(()) | Err(WriteError::NotFound(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Deletes an object; it is written when the seed lets it be.
+    pub(crate) fn delete_soon(
+        &self,
+        kind: &str,
+        name: &str,
+    ) -> tokio::task::JoinHandle<Result<(), WriteError>> {
+        let (store, key) = (self.store(), key(kind, name));
+        self.spawn(async move {
+            let deletion = Deletion { key, preconditions: Preconditions::default() };
+            store.delete(deletion, &person()).await.map(drop)
+        })
+    }
+
+    /// One object of the household, if it is there.
+    pub(crate) fn find(&self, kind: &str, name: &str) -> Option<Value> {
+        self.store().get(&key(kind, name)).map(|object| object.to_value())
+    }
+
+    /// Every object with its verdict: for when something fails.
+    pub(crate) fn everything(&self) -> String {
+        let line = |object: &std::sync::Arc<Object>| {
+            let word = |field: &str| object.status()[field].as_str().unwrap_or_default().to_owned();
+            let going = if object.is_going() { " (going)" } else { "" };
+            format!("{}{going}: {} {} {}", object.key(), word("summary"), word("reason"), word("message"))
+        };
+        self.store().all().iter().filter(|object| !object.status().is_null()).map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What an apply by hand replaces.
+fn as_applied(old: &Object, wanted: &Object) -> Object {
+    let mut new = old.clone();
+    for (field, value) in &wanted.body {
+        if field != "status" {
+            new.body.insert(field.clone(), value.clone());
+        }
+    }
+    if wanted.metadata.annotations.is_some() {
+        new.metadata.annotations = wanted.metadata.annotations.clone();
+    }
+    new
+}
+
+fn person() -> WriteOptions {
+    WriteOptions { actor: "admin".into(), source: "api".into(), dry_run: false }
+}
+
+/// `name` of the household, `namespace/name`, or `/name` of the machine.
+pub(crate) fn key(kind: &str, name: &str) -> Key {
+    match name.split_once('/') {
+        Some((namespace, name)) => Key::new(kind, namespace, name),
+        None => Key::new(kind, "household", name),
+    }
+}

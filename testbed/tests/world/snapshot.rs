@@ -1,0 +1,129 @@
+//! How a home stands: every object and everything on the machine, without what differs from run to run.
+//!
+//! Uids become the names of their objects; times, the ids that the machine gives, addresses, and the subnets that are
+//! dealt out first come first served become one word each. Versions, generations and counts are left out.
+
+use std::collections::BTreeMap;
+
+use hearth_meta::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::world::World;
+
+/// Fields that tell when or how often, and not how something stands.
+const VOLATILE: &[&str] = &[
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "observedGeneration",
+    "managedFields",
+    "lastTransitionTime",
+    "since",
+    "hearth.dev/lineage",
+];
+/// The same of the machine.
+const PASSING: &[&str] = &[
+    "ids_given",
+    "now",
+    "writes",
+    "log",
+    "started_at",
+    "finished_at",
+    "running_since",
+    "restarts",
+    "backoff",
+    "checked",
+    "version",
+    "behaviours",
+    "created_at",
+];
+
+/// How a home stands, by object and by thing on the machine.
+pub(crate) type Snapshot = BTreeMap<String, Value>;
+
+impl World {
+    /// How the home stands now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let objects = self.store().all();
+        let mut names: BTreeMap<String, String> =
+            objects.iter().map(|object| (object.uid().to_owned(), object.key().to_string())).collect();
+        names.insert(self.store().lineage().to_owned(), "this home".to_owned());
+        let mut snapshot = Snapshot::new();
+        for object in objects.iter().filter(|object| object.kind != "Revision") {
+            let value = plain(&object.to_value(), &names, VOLATILE);
+            snapshot.insert(object.key().to_string(), value);
+        }
+        snapshot.extend(self.machine_snapshot(&names));
+        snapshot
+    }
+
+    fn machine_snapshot(&self, names: &BTreeMap<String, String>) -> Snapshot {
+        let machine = plain(&self.machine.as_value(), names, PASSING);
+        let mut snapshot = Snapshot::new();
+        for (part, value) in machine.as_object().unwrap() {
+            match value {
+                Value::Object(things) => {
+                    let named = things.iter().map(|(name, thing)| (format!("{part} {name}"), thing.clone()));
+                    snapshot.extend(named);
+                }
+                value => drop(snapshot.insert(part.clone(), value.clone())),
+            }
+        }
+        snapshot
+    }
+}
+
+/// How two homes differ, in lines; none where they stand alike.
+pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
+    let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
+    let mut lines = Vec::new();
+    for key in keys {
+        compare(key, one.get(key).unwrap_or(&Value::Null), other.get(key).unwrap_or(&Value::Null), &mut lines);
+    }
+    lines
+}
+
+fn compare(path: &str, one: &Value, other: &Value, lines: &mut Vec<String>) {
+    match (one, other) {
+        _ if one == other => {}
+        (Value::Object(a), Value::Object(b)) => {
+            for field in a.keys().chain(b.keys().filter(|field| !a.contains_key(*field))) {
+                let (one, other) = (a.get(field).unwrap_or(&Value::Null), b.get(field).unwrap_or(&Value::Null));
+                compare(&format!("{path}.{field}"), one, other, lines);
+            }
+        }
+        _ => lines.push(format!("{path}: {one} and {other}")),
+    }
+}
+
+fn plain(value: &Value, names: &BTreeMap<String, String>, left_out: &[&str]) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut kept = Map::new();
+            for (field, value) in fields.iter().filter(|(field, _)| !left_out.contains(&field.as_str())) {
+                kept.insert(in_words(field, names), plain(value, names, left_out));
+            }
+            Value::Object(kept)
+        }
+        Value::Array(list) => list.iter().map(|value| plain(value, names, left_out)).collect(),
+        Value::String(text) => Value::String(in_words(text, names)),
+        value => value.clone(),
+    }
+}
+
+fn in_words(text: &str, names: &BTreeMap<String, String>) -> String {
+    if text.parse::<Timestamp>().is_ok() {
+        return "a time".to_owned();
+    }
+    if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return "an id".to_owned();
+    }
+    let mut words = text.to_owned();
+    for (uid, name) in names {
+        if words.contains(uid) {
+            words = words.replace(uid, name);
+        }
+    }
+    if words.starts_with("10.89.") { "an address".to_owned() } else { words }
+}
