@@ -130,15 +130,26 @@ impl Gates {
         self.lock().add(point, Waiter::Event(to, told));
     }
 
-    /// What waits now, in the order it came.
-    pub(crate) fn waiting(&self) -> Vec<(u64, Point)> {
+    /// Whether anybody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().wanted().next().is_none()
+    }
+
+    /// One of those that wait, by their weights and a random number; they are asked in the order they came.
+    pub(crate) fn choose(&self, random: u64, mut weigh: impl FnMut(&Point) -> u64) -> Option<(u64, Point)> {
         let mut waiting = self.lock();
-        // Whoever stopped waiting has been given up by the engine.
-        waiting.points.retain(|_, (_, waiter)| match waiter {
-            Waiter::Call(answer) => !answer.is_closed(),
-            Waiter::Event(to, _) => !to.is_closed(),
+        let weights: Vec<(u64, u64)> = waiting.wanted().map(|(id, point)| (id, weigh(point))).collect();
+        let all: u64 = weights.iter().map(|(_, weight)| weight).sum();
+        let mut left = random.checked_rem(all)?;
+        let chosen = weights.into_iter().find(|(_, weight)| match left.checked_sub(*weight) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
         });
-        waiting.points.iter().map(|(id, (point, _))| (*id, point.clone())).collect()
+        let (id, _) = chosen?;
+        Some((id, waiting.points.get(&id)?.0.clone()))
     }
 
     /// Lets one go on. Of an event `Go` delivers it, and `Slow` twice; anything else loses it.
@@ -161,6 +172,15 @@ impl Gates {
 }
 
 impl Waiting {
+    /// Whoever waits; whoever stopped waiting has been given up by the engine.
+    fn wanted(&mut self) -> impl Iterator<Item = (u64, &Point)> {
+        self.points.retain(|_, (_, waiter)| match waiter {
+            Waiter::Call(answer) => !answer.is_closed(),
+            Waiter::Event(to, _) => !to.is_closed(),
+        });
+        self.points.iter().map(|(id, (point, _))| (*id, point))
+    }
+
     fn add(&mut self, point: Point, waiter: Waiter) {
         self.next += 1;
         self.points.insert(self.next, (point, waiter));

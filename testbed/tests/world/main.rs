@@ -7,7 +7,8 @@
 //! - `settle`: until nothing moves any more, and what still does.
 //! - `homes`: what is declared.
 //! - `snapshot`: how a home stands, without what differs from run to run.
-//! - `runs`: the tests: one trace per seed, settling, steadiness, restarts.
+//! - `oracle`: what must hold at every moment.
+//! - `runs`: one trace per seed, settling, steadiness, restarts.
 
 mod seeds;
 mod gates;
@@ -16,4 +17,6 @@ mod world;
 mod settle;
 mod homes;
 mod snapshot;
+mod oracle;
 mod runs;
+mod crash;

@@ -27,6 +27,11 @@ impl World {
 
     /// The same; says what still moves.
     pub(crate) fn try_settle(&mut self) -> Result<(), String> {
+        self.quiet_for(QUIET)
+    }
+
+    /// Goes on until nothing was written and nothing changed for so long; says what still moves.
+    pub(crate) fn quiet_for(&mut self, quiet: Duration) -> Result<(), String> {
         let limit = self.clock.elapsed() + LIMIT;
         let (mut moved, mut since) = (self.moved(), self.clock.elapsed());
         loop {
@@ -34,7 +39,7 @@ impl World {
             let now = self.clock.elapsed();
             if self.moved() != moved {
                 (moved, since) = (self.moved(), now);
-            } else if now.saturating_sub(since) >= QUIET && !self.waits() {
+            } else if now.saturating_sub(since) >= quiet && !self.waits() {
                 return Ok(());
             }
             if now > limit {

@@ -37,6 +37,8 @@ const PASSING: &[&str] = &[
     "version",
     "behaviours",
     "created_at",
+    "hearth.dev/applied",
+    "hearth.dev/lineage",
 ];
 
 /// How a home stands, by object and by thing on the machine.

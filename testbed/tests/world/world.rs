@@ -44,11 +44,12 @@ pub(crate) struct World {
     /// What is looked at whenever nothing can run.
     pub(crate) watcher: Option<Box<dyn FnMut(&mut Seen<'_>)>>,
     pub(crate) happened: Happened,
-    folder: TempDir,
+    /// Holds the data; removed with the world.
+    _folder: TempDir,
     random: Random,
     uids: Arc<AtomicU64>,
     process: Option<Process>,
-    grudges: BTreeMap<String, u64>,
+    grudges: BTreeMap<Kind, u64>,
 }
 
 /// What a watcher sees: the home at one moment, and what was just let go on.
@@ -56,7 +57,11 @@ pub(crate) struct Seen<'a> {
     pub(crate) store: &'a Store,
     pub(crate) machine: &'a Machine,
     pub(crate) now: Duration,
+    /// What was just let go on, and how.
     pub(crate) point: &'a Point,
+    pub(crate) verdict: &'a Verdict,
+    /// Counts what has happened.
+    pub(crate) count: u64,
 }
 
 /// What has happened so far.
@@ -69,6 +74,14 @@ pub(crate) struct Happened {
     /// Over every line of the trace.
     pub(crate) hash: u64,
     last: VecDeque<String>,
+}
+
+/// What kind of thing waits at a gate, as far as a seed's grudges go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Op(Op),
+    Write,
+    Listener(u64),
 }
 
 struct Process {
@@ -111,7 +124,7 @@ impl World {
             faults: Box::new(|_| Verdict::Go),
             watcher: None,
             happened: Happened::default(),
-            folder,
+            _folder: folder,
             random: Random::new(seed),
             uids: Arc::new(AtomicU64::new(uids)),
             process: None,
@@ -210,25 +223,23 @@ impl World {
 
     /// Whether anything waits at the gates.
     pub(crate) fn waits(&self) -> bool {
-        !self.gates.waiting().is_empty()
+        !self.gates.is_empty()
     }
 
     fn step_in(&mut self, runtime: &Runtime, store: Option<&Store>) {
-        let waiting = self.gates.waiting();
-        if waiting.is_empty() {
+        let Some((id, point)) = self.choose() else {
             let by = self.clock.next_due().expect("somebody always sleeps: the minutely look");
             self.clock.advance(by);
             return;
-        }
-        let (id, point) = self.choose(waiting);
+        };
         let verdict = (self.faults)(&point);
         self.note(&point, &verdict);
-        self.gates.release(id, verdict);
+        self.gates.release(id, verdict.clone());
         let by = Duration::from_millis(self.random.below(LONGEST_MS + 1) as u64);
         drive(runtime, &self.gates);
         if let (Some(store), Some(mut watcher)) = (store, self.watcher.take()) {
-            let now = self.clock.elapsed();
-            watcher(&mut Seen { store, machine: &self.machine, now, point: &point });
+            let (machine, now, count) = (&self.machine, self.clock.elapsed(), self.happened.count);
+            watcher(&mut Seen { store, machine, now, point: &point, verdict: &verdict, count });
             self.watcher = Some(watcher);
         }
         self.clock.advance(by);
@@ -236,28 +247,23 @@ impl World {
 
     /// One of those that wait, by the seed. Each seed keeps some kinds of things waiting longer than others, so that
     /// orders come up that even chances never make.
-    fn choose(&mut self, waiting: Vec<(u64, Point)>) -> (u64, Point) {
-        let weights: Vec<u64> = waiting.iter().map(|(_, point)| self.weight(point)).collect();
-        let mut left = self.random.next() % weights.iter().sum::<u64>();
-        let mut chosen = 0;
-        while left >= weights[chosen] {
-            left -= weights[chosen];
-            chosen += 1;
-        }
-        waiting.into_iter().nth(chosen).expect("the weights add up")
-    }
-
-    fn weight(&mut self, point: &Point) -> u64 {
-        let kind = match point {
-            Point::Call(op, _) | Point::Reply(op, _) => format!("{op:?}"),
-            Point::Write | Point::Written(_) => "write".to_owned(),
-            Point::Event(listener, _) | Point::Break(listener) => format!("event {listener}"),
+    fn choose(&mut self) -> Option<(u64, Point)> {
+        let (seed, grudges) = (self.seed, &mut self.grudges);
+        let weigh = |point: &Point| {
+            let kind = match point {
+                Point::Call(op, _) | Point::Reply(op, _) => Kind::Op(*op),
+                Point::Write | Point::Written(_) => Kind::Write,
+                Point::Event(listener, _) | Point::Break(listener) => Kind::Listener(*listener),
+            };
+            *grudges.entry(kind).or_insert_with_key(|kind| {
+                let mixed = format!("{kind:?}")
+                    .bytes()
+                    .fold(seed, |mixed, byte| Random::new(mixed ^ u64::from(byte)).next());
+                [1, 8, 64, 64][usize::try_from(mixed % 4).unwrap()]
+            })
         };
-        let seed = self.seed;
-        *self.grudges.entry(kind).or_insert_with_key(|kind| {
-            let mixed = kind.bytes().fold(seed, |mixed, byte| Random::new(mixed ^ u64::from(byte)).next());
-            [1, 8, 64, 64][usize::try_from(mixed % 4).unwrap()]
-        })
+        let random = self.random.next();
+        self.gates.choose(random, weigh)
     }
 
     fn note(&mut self, point: &Point, verdict: &Verdict) {
@@ -298,11 +304,6 @@ impl Happened {
 /// Whether this is the moment at which the machine is changed.
 pub(crate) fn is_change(point: &Point) -> bool {
     matches!(point, Point::Call(op, _) if op.change().is_some())
-}
-
-/// Whether this is a call of that operation which is about to be carried out.
-pub(crate) fn is_call(point: &Point, of: Op) -> bool {
-    matches!(point, Point::Call(op, _) if *op == of)
 }
 
 /// Runs what can run. A clock that was moved and a gate that was opened make things run; nothing else does.

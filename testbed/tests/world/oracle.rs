@@ -1,0 +1,184 @@
+//! What must hold at every moment, whatever goes wrong.
+//!
+//! *Truthful*: no container is called Ready by a look at which it was not, and none for longer than it takes to look
+//! again. Between the look and the next one, or the event that wakes it, a status may lag; that is allowed and
+//! bounded by [`LAG`]. An app is Ready only where all its containers say so.
+//!
+//! *Safe*: data is removed only where a volume that is deleted says so, once, and never under a running container;
+//! no two containers of one object ever run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::FutureExt;
+use hearth_capabilities::Containers;
+use hearth_capabilities::containers::{ContainerFacts, Health};
+use hearth_engine::store::Query;
+use hearth_engine::{Object, Store};
+use hearth_meta::labels;
+use hearth_pretend::{Machine, Op};
+
+use crate::gates::{Point, Verdict};
+use crate::settle::key;
+use crate::world::{Seen, World};
+
+/// How long a status may be behind what it tells of where every event is lost: everything is looked at within 12
+/// minutes, and a look that hangs is given up after half a minute.
+const LAG: Duration = Duration::from_secs(14 * 60);
+
+/// What is known of one container or app.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// When what its Ready would say last held: happening and time.
+    held: (u64, Duration),
+    /// When it was last looked at.
+    looked: u64,
+    /// Whether that look was lied to.
+    was_lied_to: bool,
+}
+
+/// Watches a world, and remembers what it needs to judge.
+#[derive(Default)]
+struct Oracle {
+    known: BTreeMap<String, Known>,
+    removed_leaves: BTreeMap<String, u32>,
+}
+
+impl World {
+    /// From now on every moment is judged.
+    pub(crate) fn judge(&mut self) {
+        let mut oracle = Oracle::default();
+        self.watcher = Some(Box::new(move |seen| oracle.watch(seen)));
+    }
+}
+
+impl Oracle {
+    fn watch(&mut self, seen: &mut Seen<'_>) {
+        let containers = seen.store.list(&Query::of("Container")).items;
+        let apps = seen.store.list(&Query::of("App")).items;
+        for object in &containers {
+            let holds = is_true(seen.machine, object);
+            self.judge(seen, object, holds);
+        }
+        for app in &apps {
+            let holds = seen.store.owned_by(app.uid()).iter().all(|child| child.kind != "Container" || is_ready(child));
+            self.judge(seen, app, holds);
+        }
+        self.note_look(seen);
+        if let (Point::Call(Op::RemoveLeaf, leaf), Verdict::Go | Verdict::Lost) = (seen.point, seen.verdict) {
+            self.data_goes(seen, leaf);
+        }
+        if matches!(seen.point, Point::Call(Op::StartContainer, _)) {
+            no_two_run(seen.machine);
+        }
+    }
+
+    fn judge(&mut self, seen: &Seen<'_>, object: &Object, holds: bool) {
+        let known = self.known.entry(object.uid().to_owned()).or_default();
+        if holds || !is_ready(object) {
+            if holds {
+                known.held = (seen.count, seen.now);
+            }
+            return;
+        }
+        let was_just_told = matches!(seen.point, Point::Written(what) if what.contains(&format!("status {}", object.key())));
+        assert!(
+            !was_just_told || known.was_lied_to || known.held.0 >= known.looked,
+            "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",
+            object.key(),
+            known.looked,
+            seen.count,
+            object.status()
+        );
+        assert!(
+            seen.now.saturating_sub(known.held.1) <= LAG,
+            "{} is still said to be Ready, and has not been since {:?}",
+            object.key(),
+            known.held.1
+        );
+    }
+
+    /// A look that was carried out just now, at the truth or at a lie.
+    fn note_look(&mut self, seen: &Seen<'_>) {
+        let Point::Call(op, object) = seen.point else { return };
+        let of = match op {
+            Op::InspectContainer => container_named(seen.store, object),
+            Op::LoadFiles => Some(object.clone()),
+            _ => None,
+        };
+        let Some(known) = of.and_then(|uid| self.known.get_mut(&uid)) else { return };
+        if matches!(seen.verdict, Verdict::Fail(_) | Verdict::Hang(_) | Verdict::Lost) {
+            return;
+        }
+        known.looked = seen.count;
+        known.was_lied_to = matches!(seen.verdict, Verdict::Stale | Verdict::Empty | Verdict::Slow(_));
+    }
+
+    fn data_goes(&mut self, seen: &Seen<'_>, leaf: &str) {
+        let volumes = seen.store.list(&Query::of("Volume")).items;
+        let is_of = |volume: &&std::sync::Arc<Object>| {
+            let word = |field: &str| volume.spec()[field].as_str().unwrap_or_default().to_owned();
+            format!("{}/{}", word("instance"), word("path")) == leaf
+        };
+        let volume = volumes.iter().find(is_of);
+        let is_wished = volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
+        assert!(is_wished, "the data in {leaf} is removed, and nobody wished it");
+        let uses = |container: &&ContainerFacts| {
+            container.state.running && container.mounts.iter().any(|mount| mount.host_path.ends_with(leaf))
+        };
+        let running = all_containers(seen.machine);
+        let user = running.iter().find(uses);
+        assert!(user.is_none(), "the data in {leaf} is removed under {:?}", user.map(|user| &user.name));
+        let times = self.removed_leaves.entry(leaf.to_owned()).or_default();
+        *times += 1;
+    }
+}
+
+fn is_ready(object: &Object) -> bool {
+    object.status()["summary"] == "Ready"
+        && object.status()["observedGeneration"].as_i64() == object.metadata.generation
+        && !object.is_going()
+}
+
+/// Whether the machine is as a Ready container says it is.
+fn is_true(machine: &Machine, object: &Object) -> bool {
+    let spec = object.spec();
+    let engine_name = match object.metadata.namespace.as_deref() {
+        Some("system") => format!("hearth-system_{}", object.name()),
+        namespace => format!("hearth_{}_{}", namespace.unwrap_or_default(), object.name()),
+    };
+    let seen = Containers::inspect(machine, &engine_name).now_or_never().and_then(Result::ok).flatten();
+    let ours = seen.filter(|seen| seen.labels.get(labels::UID).is_some_and(|uid| uid == object.uid()));
+    if spec["power"] == "Stopped" {
+        return ours.is_none_or(|ours| !ours.state.running);
+    }
+    if spec["type"] == "Job" {
+        // Done once is done; the container may be pruned.
+        return !object.status()["completedAt"].is_null() || ours.is_some_and(|ours| ours.state.status == "exited");
+    }
+    ours.is_some_and(|ours| ours.state.running && matches!(ours.state.health, None | Some(Health::Healthy)))
+}
+
+fn container_named(store: &Store, engine_name: &str) -> Option<String> {
+    let name = match engine_name.strip_prefix("hearth-system_") {
+        Some(name) => key("Container", &format!("system/{name}")),
+        None => key("Container", engine_name.strip_prefix("hearth_household_")?),
+    };
+    store.get(&name).map(|object| object.uid().to_owned())
+}
+
+pub(crate) fn all_containers(machine: &Machine) -> Vec<ContainerFacts> {
+    let listed = Containers::list(machine).now_or_never().and_then(Result::ok).unwrap_or_default();
+    let inspect = |name: &str| Containers::inspect(machine, name).now_or_never()?.ok()?;
+    listed.iter().filter_map(|listed| inspect(&listed.name)).collect()
+}
+
+fn no_two_run(machine: &Machine) {
+    let mut running: BTreeMap<String, String> = BTreeMap::new();
+    for container in all_containers(machine).into_iter().filter(|container| container.state.running) {
+        let Some(uid) = container.labels.get(labels::UID) else { continue };
+        if let Some(other) = running.insert(uid.clone(), container.name.clone()) {
+            panic!("{other} and {} both run for one object", container.name);
+        }
+    }
+}
