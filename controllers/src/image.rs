@@ -14,12 +14,12 @@ use futures::stream::BoxStream;
 use hearth_capabilities::images::{ImageFacts, PullProgress};
 use hearth_capabilities::{Events, Fault, Happening, Images};
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wake, Wanted,
+    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wait, Wake, Wanted,
 };
 use hearth_engine::{Key, Object, Query, Store};
 use hearth_kinds::image::Pull;
 use hearth_kinds::{Image, ImageStatus};
-use hearth_meta::{Condition, Progress, Reason, Time, Unit};
+use hearth_meta::{Condition, ObjectRef, Progress, Reason, Time, Unit};
 
 use crate::fault::{blind, failed};
 use crate::wakes::wakes;
@@ -40,6 +40,8 @@ pub struct ImagesSeen {
     users: i64,
     /// Whether a Container refers to this image, through whichever object.
     in_use: bool,
+    /// Containers that are still made of it and no longer refer to it: they are about to be replaced.
+    leaving: Vec<ObjectRef>,
     /// Whether another Image object that stays means the same image.
     shared: bool,
     /// When it was pulled for another object.
@@ -60,6 +62,7 @@ impl ImagesSeen {
         let pulled =
             |other: &Arc<Object>| serde_json::from_value(other.status()["pulledAt"].clone()).ok().flatten();
         Self {
+            leaving: leaving(here.as_ref(), images, containers),
             here,
             users: i64::try_from(users(wanted.name())).unwrap_or(i64::MAX),
             in_use: images.iter().filter(same).any(|image| users(image.name()) > 0),
@@ -169,8 +172,15 @@ fn plan(wanted: &Wanted<Image>, facts: &ImagesSeen) -> Plan<ImageStep> {
     let spec = &wanted.object.spec;
     let reference = spec.reference.clone();
     if wanted.gone {
-        let ours = facts.here.is_some() && is_ours_to_remove(wanted, facts);
-        return if ours { Plan::steps(vec![ImageStep::Remove { reference }]) } else { Plan::nothing() };
+        if facts.here.is_none() || !is_ours_to_remove(wanted, facts) {
+            return Plan::nothing();
+        }
+        if !facts.leaving.is_empty() {
+            // The engine would refuse, and it would look as if somebody else had come to need it.
+            let wait = Wait::new(Reason::Removing, "Waiting until the containers made of it are replaced");
+            return Plan::wait(wait.on(facts.leaving.clone()));
+        }
+        return Plan::steps(vec![ImageStep::Remove { reference }]);
     }
     match (&facts.here, spec.pull) {
         (Some(_), _) => Plan::nothing(),
@@ -290,8 +300,25 @@ fn pull_failed(reference: &str, fault: Fault) -> StepError {
     StepError::new(Reason::PullFailed, format!("{reference}: {fault}"))
 }
 
-fn images_of_container(container: &Object, _store: &Store) -> Vec<Key> {
-    container.spec()["image"]["ref"].as_str().map(|name| Key::new("Image", "", name)).into_iter().collect()
+/// The image a container refers to, and whichever it is made of.
+fn images_of_container(container: &Object, store: &Store) -> Vec<Key> {
+    let referred = container.spec()["image"]["ref"].as_str().map(|name| Key::new("Image", "", name));
+    let made_of = &container.status()["imageId"];
+    let is_made_of = |image: &&Arc<Object>| made_of.is_string() && image.status()["imageId"] == *made_of;
+    let images = store.list(&Query::of("Image")).items;
+    referred.into_iter().chain(images.iter().filter(is_made_of).map(|image| image.key())).collect()
+}
+
+fn leaving(here: Option<&ImageFacts>, images: &[Arc<Object>], containers: &[Arc<Object>]) -> Vec<ObjectRef> {
+    let Some(here) = here else { return Vec::new() };
+    let is_here = |object: &Object| object.status()["imageId"] == here.id.as_str();
+    // One that wants the very same image by another name stays.
+    let stays = |container: &Object| {
+        let wanted = images.iter().find(|image| container.spec()["image"]["ref"] == image.name());
+        !container.is_going() && wanted.is_some_and(|image| is_here(image))
+    };
+    let leaves = containers.iter().filter(|container| is_here(container) && !stays(container));
+    leaves.map(|container| container.key().reference()).collect()
 }
 
 #[cfg(test)]

@@ -126,3 +126,28 @@ fn a_removal_that_is_refused_because_it_is_in_use_lets_the_object_go() {
     let next = gone(image("web", in_use));
     assert_eq!(plan(&next, &seen(&next, here(), &[], &[])), Plan::nothing());
 }
+
+#[test]
+fn an_image_goes_only_once_the_last_container_made_of_it_is_replaced() {
+    let made_of = |id: &str, refers_to: &str, name: &str| {
+        let value = json!({
+            "apiVersion": "hearth.dev/v1", "kind": "Container", "metadata": {"name": name, "namespace": "h"},
+            "spec": {"image": {"ref": refers_to}}, "status": {"imageId": id},
+        });
+        Arc::new(Object::from_value(value).unwrap())
+    };
+    let same_by_another_name = || {
+        let status = ImageStatus { image_id: Some("sha256:i".into()), ..ImageStatus::default() };
+        let mut other = Object::clone(&stored(&image("other", status), false));
+        other.body["spec"]["reference"] = json!("web:latest");
+        Arc::new(other)
+    };
+    let old = gone(image("web", pulled()));
+    let planned =
+        |containers: &[Arc<Object>]| plan(&old, &seen(&old, here(), &[same_by_another_name()], containers));
+    let waits = planned(&[made_of("sha256:i", "newer", "web")]);
+    assert_eq!(waits.wait.map(|wait| wait.on[0].name.clone()).as_deref(), Some("web"));
+    let removes = Plan::steps(vec![ImageStep::Remove { reference: "web:1".into() }]);
+    assert_eq!(planned(&[made_of("sha256:j", "newer", "web")]), removes);
+    assert_eq!(planned(&[made_of("sha256:i", "other", "web")]), removes, "it wants the same by another name");
+}

@@ -55,6 +55,8 @@ struct Ended<C: Controller> {
     wanted: Vec<Wanted<C::Kind>>,
     seen: Result<(C::Facts, Vec<Look>), Blind>,
     outcome: Outcome<C::Step>,
+    /// Whether the slow step of the outcome has yet to begin.
+    begins: bool,
     hold: Hold,
 }
 
@@ -85,6 +87,8 @@ pub(super) enum Next<S> {
     LookAgain,
     /// The turn ends.
     End(Outcome<S>),
+    /// The turn ends, and then this slow step begins.
+    Begin(S),
     /// The turn ends, and the key waits in the line for a slot.
     InLine(Outcome<S>),
 }
@@ -125,6 +129,12 @@ impl<C: Controller> Runner<C> {
         }
         if !told || !dropped {
             self.queue.add_after(key.clone(), WRITE_AGAIN_AFTER);
+        } else if let Outcome::Working { step, .. } = &ended.outcome
+            && ended.begins
+        {
+            // Only now: what was seen before it is on record, whenever we die while it is under way. A controller
+            // may have nothing else to tell by that it was not there before.
+            self.start_job(key, &ended.wanted, step);
         }
         self.queue_next(key, &ended.outcome);
     }
@@ -154,9 +164,14 @@ impl<C: Controller> Runner<C> {
             };
             let plan = self.controller.plan(&wanted, &facts);
             let holds_slot = plan.holds_slot;
+            let mut begins = false;
             let (outcome, in_line) = match self.advance(key, &wanted, &looks, plan, &mut done).await {
                 Next::LookAgain => continue,
                 Next::End(outcome) => (outcome, false),
+                Next::Begin(step) => {
+                    begins = true;
+                    (Outcome::Working { step, progress: None }, false)
+                }
                 Next::InLine(outcome) => (outcome, true),
             };
             // Whatever has failed or was stopped is no longer under way, however much is still planned.
@@ -165,7 +180,7 @@ impl<C: Controller> Runner<C> {
                 Outcome::Waiting(_) | Outcome::Working { .. } if holds_slot => Hold::UnderWay,
                 _ => Hold::Settled,
             };
-            return Some(Ended { wanted, seen: Ok((facts, looks)), outcome, hold });
+            return Some(Ended { wanted, seen: Ok((facts, looks)), outcome, begins, hold });
         }
     }
 
@@ -173,7 +188,7 @@ impl<C: Controller> Runner<C> {
         let retry = lock(&self.retries).look_failed(key, &*self.clock);
         self.counters.blind(&blind.0);
         let outcome = Outcome::Blind { next_try: retry.at };
-        Ended { wanted, seen: Err(blind), outcome, hold: Hold::Unknown }
+        Ended { wanted, seen: Err(blind), outcome, begins: false, hold: Hold::Unknown }
     }
 
     async fn look(&self, wanted: &[Wanted<C::Kind>]) -> Result<(C::Facts, Vec<Look>), Blind> {
@@ -282,10 +297,7 @@ impl<C: Controller> Runner<C> {
             Standing::Running(progress) => Next::End(Outcome::Working { step, progress }),
             Standing::None if has_no_effect(taken, &step) => Next::End(self.without_effect(key, step)),
             Standing::None => match self.begin(wanted, looks, &step).await {
-                Ok(()) => {
-                    self.start_job(key, wanted, &step);
-                    Next::End(Outcome::Working { step, progress: None })
-                }
+                Ok(()) => Next::Begin(step),
                 Err(error) => Next::End(self.failed(key, step, error)),
             },
         }

@@ -103,7 +103,8 @@ fn counts_hold(now: &Counts, expected: &Counts, after: &str) {
     for (what, count) in now {
         let most = expected.get(what).copied().unwrap_or(0);
         let is_gathered = what.starts_with("write proxy") || what.starts_with("reset proxy");
-        let is_exact = ["create", "make leaf", "remove leaf", "remove container"].iter().any(|w| what.starts_with(w));
+        let is_exact =
+            ["create", "make leaf", "remove leaf", "remove container"].iter().any(|w| what.starts_with(w));
         let spare = u64::from(!is_exact);
         assert!(
             is_gathered || *count <= most + spare,

@@ -13,8 +13,7 @@ pub(crate) fn secret(word: &str) -> Value {
 /// A page over a database with a volume, a migration that must be over before the page starts, a route and a secret.
 pub(crate) fn shop(name: &str, version: &str) -> Value {
     let image = |service: &str| format!("registry.home/{service}:{version}");
-    let check =
-        |what: &str| json!({ "test": ["CMD", "check", what], "interval": "2s", "timeout": "5s", "retries": 3 });
+    let check = |what: &str| json!({ "test": ["CMD", "check", what], "interval": "2s", "timeout": "5s", "retries": 3 });
     let services = json!({
         "web": {
             "image": image("web"), "environment": { "NAME": name, "DOOR": "${DOOR}" }, "expose": ["8080"],

@@ -10,6 +10,14 @@
 //! - `oracle`: what must hold at every moment.
 //! - `runs`: one trace per seed, settling, steadiness, restarts.
 
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "all of this is tests; clippy sees only the functions marked as such"
+)]
+
 mod seeds;
 mod gates;
 mod hands;

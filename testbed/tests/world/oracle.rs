@@ -20,7 +20,7 @@ use hearth_pretend::{Machine, Op};
 
 use crate::gates::{Point, Verdict};
 use crate::settle::key;
-use crate::world::{Seen, World};
+use crate::world::{Seen, World, is_change};
 
 /// How long a status may be behind what it tells of where every event is lost: everything is looked at within 12
 /// minutes, and a look that hangs is given up after half a minute.
@@ -54,6 +54,15 @@ impl World {
 
 impl Oracle {
     fn watch(&mut self, seen: &mut Seen<'_>) {
+        let is_news = match seen.point {
+            Point::Call(Op::InspectContainer | Op::LoadFiles, _) | Point::Written(_) | Point::Event(..) => {
+                true
+            }
+            point => is_change(point),
+        };
+        if !is_news {
+            return;
+        }
         let containers = seen.store.list(&Query::of("Container")).items;
         let apps = seen.store.list(&Query::of("App")).items;
         for object in &containers {
@@ -61,7 +70,11 @@ impl Oracle {
             self.judge(seen, object, holds);
         }
         for app in &apps {
-            let holds = seen.store.owned_by(app.uid()).iter().all(|child| child.kind != "Container" || is_ready(child));
+            let holds = seen
+                .store
+                .owned_by(app.uid())
+                .iter()
+                .all(|child| child.kind != "Container" || is_ready(child));
             self.judge(seen, app, holds);
         }
         self.note_look(seen);
@@ -74,14 +87,17 @@ impl Oracle {
     }
 
     fn judge(&mut self, seen: &Seen<'_>, object: &Object, holds: bool) {
-        let known = self.known.entry(object.uid().to_owned()).or_default();
+        // What is said of one that was never seen before was said before this watch began.
+        let first = || Known { held: (seen.count, seen.now), ..Known::default() };
+        let known = self.known.entry(object.uid().to_owned()).or_insert_with(first);
         if holds || !is_ready(object) {
             if holds {
                 known.held = (seen.count, seen.now);
             }
             return;
         }
-        let was_just_told = matches!(seen.point, Point::Written(what) if what.contains(&format!("status {}", object.key())));
+        let was_just_told =
+            matches!(seen.point, Point::Written(what) if what.contains(&format!("status {}", object.key())));
         assert!(
             !was_just_told || known.was_lied_to || known.held.0 >= known.looked,
             "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",
@@ -121,7 +137,8 @@ impl Oracle {
             format!("{}/{}", word("instance"), word("path")) == leaf
         };
         let volume = volumes.iter().find(is_of);
-        let is_wished = volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
+        let is_wished =
+            volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
         assert!(is_wished, "the data in {leaf} is removed, and nobody wished it");
         let uses = |container: &&ContainerFacts| {
             container.state.running && container.mounts.iter().any(|mount| mount.host_path.ends_with(leaf))
@@ -154,7 +171,8 @@ fn is_true(machine: &Machine, object: &Object) -> bool {
     }
     if spec["type"] == "Job" {
         // Done once is done; the container may be pruned.
-        return !object.status()["completedAt"].is_null() || ours.is_some_and(|ours| ours.state.status == "exited");
+        return !object.status()["completedAt"].is_null()
+            || ours.is_some_and(|ours| ours.state.status == "exited");
     }
     ours.is_some_and(|ours| ours.state.running && matches!(ours.state.health, None | Some(Health::Healthy)))
 }

@@ -47,7 +47,12 @@ impl World {
         self.settle();
         let differences = differences(&before, &self.snapshot());
         assert!(differences.is_empty(), "after a restart:\n{}", differences.join("\n"));
-        assert_eq!(self.happened.changes, changes, "a restart changed the machine:\n{}", self.happened.tail(60));
+        assert_eq!(
+            self.happened.changes,
+            changes,
+            "a restart changed the machine:\n{}",
+            self.happened.tail(60)
+        );
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hearth_engine::{Clock, Key, Object, WriteError, WriteOptions};
 use hearth_engine::store::{Deletion, Preconditions};
+use hearth_engine::{Clock, Key, Object, WriteError, WriteOptions};
 use serde_json::Value;
 
 use crate::world::World;
@@ -115,7 +115,13 @@ impl World {
             let going = if object.is_going() { " (going)" } else { "" };
             format!("{}{going}: {} {} {}", object.key(), word("summary"), word("reason"), word("message"))
         };
-        self.store().all().iter().filter(|object| !object.status().is_null()).map(line).collect::<Vec<_>>().join("\n")
+        self.store()
+            .all()
+            .iter()
+            .filter(|object| !object.status().is_null())
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 

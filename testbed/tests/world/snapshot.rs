@@ -81,7 +81,12 @@ pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
     let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     let mut lines = Vec::new();
     for key in keys {
-        compare(key, one.get(key).unwrap_or(&Value::Null), other.get(key).unwrap_or(&Value::Null), &mut lines);
+        compare(
+            key,
+            one.get(key).unwrap_or(&Value::Null),
+            other.get(key).unwrap_or(&Value::Null),
+            &mut lines,
+        );
     }
     lines
 }
@@ -91,7 +96,8 @@ fn compare(path: &str, one: &Value, other: &Value, lines: &mut Vec<String>) {
         _ if one == other => {}
         (Value::Object(a), Value::Object(b)) => {
             for field in a.keys().chain(b.keys().filter(|field| !a.contains_key(*field))) {
-                let (one, other) = (a.get(field).unwrap_or(&Value::Null), b.get(field).unwrap_or(&Value::Null));
+                let (one, other) =
+                    (a.get(field).unwrap_or(&Value::Null), b.get(field).unwrap_or(&Value::Null));
                 compare(&format!("{path}.{field}"), one, other, lines);
             }
         }

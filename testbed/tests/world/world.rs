@@ -155,8 +155,10 @@ impl World {
     pub(crate) fn start(&mut self) {
         let gates = self.gates.clone();
         let idle = gates.idle.clone();
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().on_thread_park(move || idle.parks()).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .on_thread_park(move || idle.parks())
+            .build()
+            .unwrap();
         let kinds = admission::kinds(&Settings { network_pool: self.config.network_pool });
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let options = OpenOptions { data_dir: self.config.data_dir.clone(), kinds, clock };
