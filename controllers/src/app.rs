@@ -21,6 +21,7 @@ use hearth_kinds::App;
 use hearth_meta::{Problem, labels};
 
 mod observe;
+mod record;
 mod render;
 mod service;
 mod given;
@@ -32,6 +33,7 @@ mod status;
 
 pub use observe::AppSeen;
 pub use plan::AppStep;
+pub use record::{RECORD, Record};
 
 /// How many apps may install or update at once, from their first container until they settle (AL-59).
 pub const INSTALL_SLOTS: usize = 3;

@@ -24,7 +24,7 @@ use hearth_meta::{FieldDiff, labels};
 use serde_json::Value;
 
 use crate::fault::{blind, failed};
-use crate::naming::Naming;
+use crate::naming::{Naming, made_at};
 use crate::wakes::wakes;
 
 mod triggers;
@@ -81,6 +81,7 @@ impl Controller for ContainerController {
     type Step = ContainerStep;
 
     const NAME: &'static str = "container";
+    const TELLS_VERSIONS: bool = true;
 
     fn triggers(&self) -> Triggers {
         triggers::triggers()
@@ -108,6 +109,7 @@ impl Controller for ContainerController {
         let found = listed.into_iter().map(|container| Found {
             uid: container.labels.get(labels::UID).cloned().unwrap_or_default(),
             lineage: container.labels.get(labels::LINEAGE).cloned().unwrap_or_default(),
+            made_at: made_at(&container.labels),
             name: container.name,
             mark: format!("{} {}", container.id, container.state),
         });

@@ -126,6 +126,7 @@ impl Controller for ImageController {
                 lineage: self.store.lineage().to_owned(),
                 name: reference.to_owned(),
                 mark: facts.map(|facts| facts.id).unwrap_or_default(),
+                made_at: 0,
             });
         }
         Ok(found)

@@ -54,6 +54,7 @@ impl Naming {
             (labels::OWNER_UID.to_owned(), wanted.owner_uid().to_owned()),
             (labels::LINEAGE.to_owned(), store.lineage().to_owned()),
             (labels::APPLIED.to_owned(), applied.to_owned()),
+            (labels::MADE_AT.to_owned(), store.resource_version().to_string()),
         ]);
         if let Some(app) = own.get(labels::APP) {
             made.insert(labels::APP.to_owned(), app.clone());
@@ -83,14 +84,22 @@ pub enum Ownership {
     Foreign,
 }
 
-/// Whose a thing with these labels is, for the object of `uid`.
-pub fn ownership(labels_seen: &BTreeMap<String, String>, uid: &str, lineage: &str) -> Ownership {
+/// Whose a thing with these labels is, for the object of `uid`. What another store made is ours only where its object
+/// was taken over with its uid; everything else of it stays that home's.
+pub fn ownership(labels_seen: &BTreeMap<String, String>, uid: &str, store: &Store) -> Ownership {
     match (labels_seen.get(labels::LINEAGE), labels_seen.get(labels::UID)) {
-        (Some(of), Some(made_for)) if of == lineage && made_for == uid => Ownership::Mine,
-        (Some(of), Some(_)) if of == lineage => Ownership::Predecessor,
+        (Some(of), Some(made_for)) if made_for == uid && (of == store.lineage() || store.is_adopted(of)) => {
+            Ownership::Mine
+        }
+        (Some(of), Some(_)) if of == store.lineage() => Ownership::Predecessor,
         (Some(_), Some(_)) => Ownership::OtherHome,
         _ => Ownership::Foreign,
     }
+}
+
+/// The version the store had come to when a thing with these labels was made; 0 where it does not tell.
+pub fn made_at(labels_seen: &BTreeMap<String, String>) -> u64 {
+    labels_seen.get(labels::MADE_AT).and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
 /// The longest name an object may have.

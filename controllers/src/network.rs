@@ -23,7 +23,7 @@ use hearth_meta::{FieldDiff, Reason, labels};
 use serde_json::Value;
 
 use crate::fault::{blind, failed};
-use crate::naming::{Naming, Ownership, ownership};
+use crate::naming::{Naming, Ownership, made_at, ownership};
 use crate::ready::ready;
 use crate::wakes::wakes;
 
@@ -88,6 +88,7 @@ impl Controller for NetworkController {
     type Step = NetworkStep;
 
     const NAME: &'static str = "network";
+    const TELLS_VERSIONS: bool = true;
 
     fn triggers(&self) -> Triggers {
         Triggers { owned: Vec::new(), referenced: vec![("Container", networks_with_guest)] }
@@ -108,6 +109,7 @@ impl Controller for NetworkController {
         let found = listed.into_iter().map(|network| Found {
             uid: network.labels.get(labels::UID).cloned().unwrap_or_default(),
             lineage: network.labels.get(labels::LINEAGE).cloned().unwrap_or_default(),
+            made_at: made_at(&network.labels),
             mark: network.id,
             name: network.name,
         });
@@ -117,9 +119,9 @@ impl Controller for NetworkController {
     async fn observe(&self, wanted: &[Wanted<Network>]) -> Result<NetworkSeen, Blind> {
         let Some(wanted) = wanted.first() else { return Err(Blind("no network was asked for".into())) };
         let network = self.networks.inspect(&self.engine_name(wanted)).await.map_err(blind)?;
-        let ownership = network.as_ref().map_or(Ownership::Mine, |network| {
-            ownership(&network.labels, wanted.uid(), self.store.lineage())
-        });
+        let ownership = network
+            .as_ref()
+            .map_or(Ownership::Mine, |network| ownership(&network.labels, wanted.uid(), &self.store));
         let strangers = network
             .as_ref()
             .map(|network| strangers(&self.naming, &wanted.object, network))

@@ -98,8 +98,13 @@ impl Controller for RouteController {
             SeenRoute::Ours(route) => route.id.strip_prefix("route-").map(str::to_owned),
             SeenRoute::CatchAll | SeenRoute::Other { .. } => None,
         });
-        let found =
-            |uid: String| Found { lineage: String::new(), name: uid.clone(), mark: mark.clone(), uid };
+        let found = |uid: String| Found {
+            lineage: String::new(),
+            name: uid.clone(),
+            mark: mark.clone(),
+            made_at: 0,
+            uid,
+        };
         Ok(uids.map(found).collect())
     }
 

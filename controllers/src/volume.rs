@@ -68,6 +68,7 @@ impl Controller for VolumeController {
                 lineage: if known { self.store.lineage().to_owned() } else { String::new() },
                 name: format!("{}/{}", listed.leaf.instance, listed.leaf.path),
                 mark: format!("{state:?}"),
+                made_at: 0,
             });
         }
         Ok(found)

@@ -49,6 +49,10 @@ pub trait Controller: Send + Sync + 'static {
     /// How many of its slow steps, and removals of orphans, run at once; the rest wait for a place.
     const SLOW_PLACES: usize = 16;
 
+    /// Whether what it makes tells the version its store had come to ([`Found::made_at`]). Then, after a start, no
+    /// controller changes anything before this one has seen once what is there.
+    const TELLS_VERSIONS: bool = false;
+
     /// What wakes it besides its own objects.
     fn triggers(&self) -> Triggers {
         Triggers::default()
@@ -435,6 +439,8 @@ pub struct Found {
     pub name: String,
     /// Changes when it does, as far as a cheap look can tell.
     pub mark: String,
+    /// The version its store had come to when it was made; 0 where it does not tell.
+    pub made_at: u64,
 }
 
 /// What wakes a controller besides its own objects. Waking twice, or for nothing, does no harm.

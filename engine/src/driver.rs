@@ -7,12 +7,14 @@
 //! - `drift`: a change from outside that stands, and what people answered.
 //! - `jobs`, `slots`: slow steps, and how many installs at once.
 //! - `report`: from a controller's word to the status people read.
+//! - `first_look`: nothing is changed before it is known what is there.
 //! - `survey`: the cheap look once a minute. `orphans`: what is asked about them, and what was answered.
 //!
 //! A backend that hangs, and a controller that panics, cost one key one turn: both end as a look that could not
 //! tell or a step that failed.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +38,7 @@ mod backoff;
 pub(crate) mod classify;
 mod drift;
 mod fights;
+mod first_look;
 mod hold;
 mod jobs;
 mod pace;
@@ -49,6 +52,7 @@ mod wake;
 
 use backoff::Retries;
 use fights::Fights;
+pub(crate) use first_look::FirstLook;
 use jobs::Jobs;
 use jobs::Pool;
 use pace::Pace;
@@ -79,6 +83,9 @@ pub(crate) struct Runner<C: Controller> {
     survey: Mutex<survey::Memory>,
     /// A person has answered: the next survey is due now.
     look_for_orphans: Notify,
+    first_look: Arc<FirstLook>,
+    /// Whether keys that were held back until the first look was over are due again.
+    is_released: AtomicBool,
     counters: Counters,
 }
 
@@ -115,15 +122,19 @@ pub(crate) struct RunnerOptions {
     /// How many installs or updates may go on at once; `None` means the controller has none.
     pub(crate) slots: Option<usize>,
     pub(crate) seed: u64,
+    pub(crate) first_look: Arc<FirstLook>,
 }
 
 impl<C: Controller> Runner<C> {
     pub(crate) fn new(controller: C, options: RunnerOptions) -> Self {
-        let RunnerOptions { store, slots, seed } = options;
+        let RunnerOptions { store, slots, seed, first_look } = options;
         let kind = <C::Kind as kube::Resource>::kind(&()).into_owned();
         let kind = store.kind(&kind).expect("a controller is added only for a kind of the store").clone();
         let clock = store.clock().clone();
         let queue = Queue::new(clock.clone());
+        if C::TELLS_VERSIONS {
+            first_look.expect(C::NAME);
+        }
         // Each controller has places of its own: what hangs in one never holds up another.
         let pool = Pool::new(C::SLOW_PLACES);
         Self {
@@ -139,6 +150,8 @@ impl<C: Controller> Runner<C> {
             followed: Followed::default(),
             survey: Mutex::default(),
             look_for_orphans: Notify::new(),
+            first_look,
+            is_released: AtomicBool::new(false),
             counters: Counters::default(),
             kind,
             store,
@@ -198,6 +211,7 @@ impl<C: Controller> Runnable for Runner<C> {
         tasks.spawn(self.clone().wake_on_changes(stop.clone()));
         tasks.spawn(self.clone().wake_on_backend(stop.clone()));
         tasks.spawn(self.clone().survey_on_time(stop.clone()));
+        tasks.spawn(self.clone().wake_after_first_look(stop.clone()));
         for _ in 0..if C::IS_SET { 1 } else { workers } {
             tasks.spawn(self.clone().work(stop.clone()));
         }
@@ -269,8 +283,10 @@ impl<C: Controller> Runnable for Runner<C> {
     }
 
     fn is_idle(&self) -> bool {
-        let found_nothing_more =
-            self.followed.has_reached(self.store.resource_version()) && !lock(&self.survey).is_under_way();
+        let is_held = self.first_look.is_over() && !self.is_released.load(Ordering::Acquire);
+        let found_nothing_more = self.followed.has_reached(self.store.resource_version())
+            && !lock(&self.survey).is_under_way()
+            && !is_held;
         found_nothing_more
             && self.queue.busy() == 0
             && self.jobs.count() == 0

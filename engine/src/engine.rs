@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::Controller;
 use crate::diagnostics::Diagnostics;
-use crate::driver::{Orphans, Runnable, Runner, RunnerOptions};
+use crate::driver::{FirstLook, Orphans, Runnable, Runner, RunnerOptions};
 use crate::followed::Followed;
 use crate::object::Object;
 use crate::owners;
@@ -24,13 +24,14 @@ pub struct Engine {
     store: Store,
     runners: Vec<Arc<dyn Runnable>>,
     collected: Followed,
+    first_look: Arc<FirstLook>,
     seed: u64,
 }
 
 impl Engine {
     /// An engine without controllers. Equal seeds give equal jitter.
     pub fn new(store: Store, seed: u64) -> Self {
-        Self { store, runners: Vec::new(), collected: Followed::default(), seed }
+        Self { store, runners: Vec::new(), collected: Followed::default(), first_look: Arc::default(), seed }
     }
 
     /// Adds a controller.
@@ -51,7 +52,12 @@ impl Engine {
 
     fn add_runner<C: Controller>(&mut self, controller: C, slots: Option<usize>) {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let options = RunnerOptions { store: self.store.clone(), slots, seed: self.seed };
+        let options = RunnerOptions {
+            store: self.store.clone(),
+            slots,
+            seed: self.seed,
+            first_look: self.first_look.clone(),
+        };
         self.runners.push(Arc::new(Runner::new(controller, options)));
     }
 

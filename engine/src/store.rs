@@ -35,18 +35,24 @@ mod selector;
 mod events;
 mod history;
 mod intent;
+mod trust;
+mod found;
+mod examine;
 mod error;
 
 pub use beneath::{Beneath, Commit, Gate};
-pub use cipher::Cipher;
 pub(crate) use cipher::hex;
+pub use cipher::{Cipher, KEY_BYTES};
 pub use error::{OpenError, WriteError};
 pub use events::{EventKind, EventNote, EventQuery, EventRow};
+pub use examine::{Examined, examine, read_mark};
+pub use found::{Founding, found};
 pub use history::{HistoryRow, Past};
 pub use intent::Intent;
 pub use open::OpenOptions;
 pub use selector::{Query, Requirement, parse_selector};
 pub use stage::{Deletion, Edit, Preconditions, Write};
+pub use trust::LOST_HISTORY;
 pub use watch::{Change, ChangeKind, Expired, Watch};
 
 use disk::Reader;
@@ -90,6 +96,8 @@ struct Inner {
     kinds: BTreeMap<&'static str, KindInfo>,
     lineage: String,
     epoch: i64,
+    /// The resourceVersion it had come to when it was opened.
+    opened_at: u64,
     clock: Arc<dyn Clock>,
     cipher: Cipher,
     state: Arc<RwLock<State>>,
@@ -109,24 +117,6 @@ impl Store {
     /// Counts the processes that opened this store; this one's number.
     pub fn epoch(&self) -> i64 {
         self.inner.epoch
-    }
-
-    /// Why nothing may be changed in the world by what this store says, if so: it is an older copy, or of another
-    /// home. Everything is looked at and told; only [`Store::accept`] ends it.
-    pub fn observe_only(&self) -> Option<String> {
-        self.inner.observe_only.read().expect("nobody panics while holding it").clone()
-    }
-
-    /// A person has looked and says go: from now on the world is made what this store says.
-    ///
-    /// # Errors
-    /// A storage error; it then stays as it was.
-    pub async fn accept(&self, actor: &str) -> Result<(), WriteError> {
-        let (answer, answered) = oneshot::channel();
-        self.send(Request::Accept(answer)).await?;
-        answered.await.unwrap_or(Err(WriteError::Closed))?;
-        tracing::warn!(actor, "the store was accepted: the world is made what it says");
-        Ok(())
     }
 
     /// Copies everything that is down into a file of its own, as it stands at one moment, while the store goes on.
@@ -205,6 +195,16 @@ impl Store {
     /// [`WriteError::AlreadyExists`], [`WriteError::Invalid`] with every problem, or a storage error.
     pub async fn create(&self, object: Object, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
         self.write(Write::Create(Box::new(object)), options).await
+    }
+
+    /// Brings an object back as it was: with its uid, its generation and what its status says. For whoever has a
+    /// record of it; an object whose uid stands already is refused.
+    ///
+    /// # Errors
+    /// [`WriteError::AlreadyExists`], [`WriteError::Conflict`] where the uid stands under another name,
+    /// [`WriteError::Invalid`] with every problem, or a storage error.
+    pub async fn restore(&self, object: Object, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
+        self.write(Write::Restore(Box::new(object)), options).await
     }
 
     /// Changes an object, given how it stands at the moment of the write. What the closure returns replaces

@@ -93,6 +93,7 @@ enum Command {
     Serve(crate::serve::ServeOptions),
     #[command(flatten)]
     Remote(Remote),
+    Recover(recover::Recover),
     #[command(flatten)]
     Local(Local),
 }
@@ -119,7 +120,6 @@ enum Remote {
     Pause(pause::Pause),
     Resume(pause::Resume),
     Reconcile(reconcile::Reconcile),
-    Recover(recover::Recover),
 }
 
 /// Verbs that need none.
@@ -195,6 +195,10 @@ async fn dispatch(cli: Cli, out: &Output) -> Outcome {
         Command::Local(Local::Compose(args)) => compose::run(&args, out),
         Command::Local(Local::Import(args)) => import::run(&args, out),
         Command::Local(Local::Completion(args)) => completion::run(&args, Cli::command(), out),
+        Command::Recover(args) => {
+            let reach = recover::Reach { kubeconfig: kubeconfig.as_deref(), context: context.as_deref() };
+            recover::run(args, reach, out).await
+        }
         Command::Remote(verb) => {
             let client = Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref())
                 .await?
@@ -223,7 +227,6 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::Pause(args) => pause::pause(args, client, out).await,
         Remote::Resume(args) => pause::resume(args, client, out).await,
         Remote::Reconcile(args) => reconcile::run(args, client, out).await,
-        Remote::Recover(args) => recover::run(args, client, out).await,
     }
 }
 

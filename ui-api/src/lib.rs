@@ -2,10 +2,12 @@
 //!
 //! - [`cli`]: every verb of `hearth`, over the same API as everyone's.
 //! - [`serve`]: `hearth serve`, with its settings in [`config`]; the one place where hands are chosen.
+//! - [`recover`]: what a person can do when the store and the machine do not belong together.
 //! - [`server`]: TLS, sign-in, the Kubernetes protocol, and the few places beside it.
 #![forbid(unsafe_code)]
 
 pub mod cli;
 pub mod config;
+pub mod recover;
 pub mod serve;
 pub mod server;

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
+use hearth_controllers::app::{RECORD, Record};
+use hearth_engine::store::OpenError;
 use hearth_engine::{Clock, Engine, Object, OpenOptions, Store, SystemClock, WriteError, WriteOptions};
 use hearth_kinds::Settings;
 use serde_json::json;
@@ -69,12 +71,16 @@ pub fn run(options: ServeOptions) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let data_dir = config.data_dir.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = runtime.context("starting the runtime").and_then(|runtime| runtime.block_on(serve(config)));
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("error: {error:#}"));
+            if error.downcast_ref::<OpenError>().is_some() {
+                say(&format!("  hearth recover status --data-dir {}", data_dir.display()));
+            }
             ExitCode::FAILURE
         }
     }
@@ -137,7 +143,9 @@ impl Running {
         clock: Arc<dyn Clock>,
         hands: wiring::Hands,
     ) -> anyhow::Result<Self> {
-        let store = open_store(config, clock).await?;
+        let store = open(config, clock).await?;
+        hold_beside_others(&store, &hands).await?;
+        make_namespaces(&store).await?;
         let controllers = wiring::start_controllers(&store, hands, config).await?;
         let options = ServerOptions {
             store: store.clone(),
@@ -146,6 +154,7 @@ impl Running {
             containers: controllers.containers(),
             engine: Some(controllers.engine()),
             manifests: controllers.manifests(),
+            machine: Some(controllers.view(config)),
         };
         match Server::start(options).await {
             Ok(server) => Ok(Self { server, store, controllers }),
@@ -175,12 +184,15 @@ impl Running {
 /// # Errors
 /// Where the store cannot be opened or written.
 pub async fn open_store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Store> {
-    let kinds = admission::kinds(&Settings { network_pool: config.network_pool });
-    let options = OpenOptions { data_dir: config.data_dir.clone(), kinds, clock };
-    let store =
-        Store::open(options).await.with_context(|| format!("opening {}", config.data_dir.display()))?;
+    let store = open(config, clock).await?;
     make_namespaces(&store).await?;
     Ok(store)
+}
+
+async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Store> {
+    let kinds = admission::kinds(&Settings { network_pool: config.network_pool });
+    let options = OpenOptions { data_dir: config.data_dir.clone(), kinds, clock };
+    Store::open(options).await.with_context(|| format!("opening {}", config.data_dir.display()))
 }
 
 /// Makes the namespaces every home has, where they are not there yet.
@@ -196,6 +208,27 @@ pub async fn make_namespaces(store: &Store) -> anyhow::Result<()> {
             Ok(_) | Err(WriteError::AlreadyExists(_)) => {}
             Err(error) => return Err(error).with_context(|| format!("making the namespace {name}")),
         }
+    }
+    Ok(())
+}
+
+/// A store that was never used, beside apps of an earlier one, is no new home: nothing is done before a person has
+/// said what it is. Looked at before anything is written, so that dying here changes nothing.
+async fn hold_beside_others(store: &Store, hands: &wiring::Hands) -> anyhow::Result<()> {
+    if store.opened_at() > 0 || store.observe_only().is_some() {
+        return Ok(());
+    }
+    let looking = "looking whether apps of an earlier store stand here";
+    let mut apps = 0;
+    for instance in hands.volumes.instances().await.context(looking)? {
+        let files = hands.volumes.load_files(&instance).await.context(looking)?.unwrap_or_default();
+        let record = files.get(RECORD).map(|bytes| Record::parse(bytes));
+        // One that cannot be read may be of an app that lives.
+        apps += usize::from(record.is_some_and(|record| record.map_or(true, |record| !record.is_retired)));
+    }
+    if apps > 0 {
+        let why = format!("This store is new, and {apps} apps of an earlier one stand here");
+        store.distrust(&why, 0).await.context("writing down that the store is new")?;
     }
     Ok(())
 }

@@ -37,6 +37,8 @@ mod folder;
 mod live;
 mod look;
 
+pub use recover::MachineView;
+
 use crate::serve::manifests::Folder;
 use authority::Authority;
 use credential::Credential;
@@ -58,6 +60,8 @@ pub struct ServerOptions {
     pub engine: Option<Engine>,
     /// The manifests folder, where there is one.
     pub manifests: Option<Folder>,
+    /// What stands on the machine is looked at with this; `None` where there is none.
+    pub machine: Option<MachineView>,
 }
 
 /// A server that accepts connections. Dropped, it goes on; see [`Server::stop`].
@@ -74,7 +78,7 @@ impl Server {
     /// # Errors
     /// Where the address is taken, or certificates or credentials cannot be read or written.
     pub async fn start(options: ServerOptions) -> anyhow::Result<Self> {
-        let ServerOptions { store, data_dir, listen, containers, engine, manifests } = options;
+        let ServerOptions { store, data_dir, listen, containers, engine, manifests, machine } = options;
         let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("listening on {listen}; choose another address with --listen"))?;
@@ -85,8 +89,8 @@ impl Server {
             Credential::settle(&data_dir.join("pki"), &kubeconfig, authority.certificate(), address)?;
         let closing = CancellationToken::new();
         let wire = Wire::new(store.clone(), VERSION, closing.clone());
-        let router =
-            routes::router(routes::Places { wire, store, containers, engine, manifests }, credential);
+        let places = routes::Places { wire, store, containers, engine, manifests, machine };
+        let router = routes::router(places, credential);
         let running = tokio::spawn(listen::serve(listener, authority, router, closing.clone()));
         Ok(Self { address, kubeconfig, closing, running })
     }

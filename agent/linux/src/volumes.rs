@@ -149,6 +149,15 @@ impl Volumes for LinuxVolumes {
         self.on_disk(move |disk| disk.remove(&leaf, &marker)).await
     }
 
+    async fn adopt(&self, leaf: &Leaf, from: Option<&str>, to: &str) -> Result<(), Fault> {
+        let (leaf, from, to) = (leaf.clone(), from.map(str::to_owned), to.to_owned());
+        self.on_disk(move |disk| disk.adopt(&leaf, from.as_deref(), &to)).await
+    }
+
+    async fn instances(&self) -> Result<Vec<String>, Fault> {
+        self.on_disk(Disk::instances).await
+    }
+
     async fn list(&self) -> Result<Vec<ListedLeaf>, Fault> {
         self.on_disk(Disk::list).await
     }

@@ -44,6 +44,8 @@ pub enum Op {
     Give,
     TakeBack,
     ReadPackage,
+    AdoptLeaf,
+    ListInstances,
 }
 
 /// A part of the machine that can be out of reach by itself.
@@ -73,6 +75,8 @@ impl Op {
             | Self::FindGiven
             | Self::Give
             | Self::TakeBack
+            | Self::AdoptLeaf
+            | Self::ListInstances
             | Self::ReadPackage => Backend::Disk,
             _ => Backend::Engine,
         }
@@ -100,6 +104,7 @@ impl Op {
             Self::RemoveFiles => Some("remove files"),
             Self::Give => Some("give files"),
             Self::TakeBack => Some("take files back"),
+            Self::AdoptLeaf => Some("adopt leaf"),
             _ => None,
         }
     }

@@ -159,6 +159,21 @@ impl Disk {
         Ok(self.find_mut(leaf))
     }
 
+    fn adopt(&mut self, leaf: &Leaf, from: Option<&str>, to: &str) -> Result<(), Fault> {
+        if let Some(why) = self.obstacle(leaf) {
+            return Err(Fault::Refused(format!("cannot adopt {leaf:?}: {why}")));
+        }
+        match self.find_mut(leaf) {
+            None => Err(Fault::Missing(format!("there is no {}", shown(leaf)))),
+            Some(Node::Folder { marker, .. }) if marker.as_deref() == Some(to) => Ok(()),
+            Some(Node::Folder { marker, .. }) if marker.as_deref() == from => {
+                *marker = Some(to.to_owned());
+                Ok(())
+            }
+            Some(_) => Err(Fault::Conflict(format!("{leaf:?} is not the one that was meant"))),
+        }
+    }
+
     fn remove_files(&mut self, name: &str) {
         if let Some(instance) = self.instances.get_mut(name) {
             instance.files = None;
@@ -238,6 +253,15 @@ impl Volumes for Machine {
             Ok(())
         })
         .await
+    }
+
+    async fn adopt(&self, leaf: &Leaf, from: Option<&str>, to: &str) -> Result<(), Fault> {
+        check_leaf(leaf)?;
+        self.call(Op::AdoptLeaf, &shown(leaf), |state| state.disk.adopt(leaf, from, to)).await
+    }
+
+    async fn instances(&self) -> Result<Vec<String>, Fault> {
+        self.call(Op::ListInstances, "", |state| Ok(state.disk.instances.keys().cloned().collect())).await
     }
 
     async fn list(&self) -> Result<Vec<ListedLeaf>, Fault> {

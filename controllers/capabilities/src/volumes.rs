@@ -36,6 +36,11 @@ pub trait Volumes: Send + Sync {
     /// Removes a leaf and everything in it, only where the marker matches; absent already is success.
     async fn remove(&self, leaf: &Leaf, marker: &str) -> Result<(), Fault>;
 
+    /// Gives a leaf that is there another marker, for a person who says whose it is: only where it carries `from`,
+    /// or none where that is `None`. One that carries `to` already is success; none there is [`Fault::Missing`], and
+    /// any other marker a [`Fault::Conflict`]. What is in the leaf is not touched.
+    async fn adopt(&self, leaf: &Leaf, from: Option<&str>, to: &str) -> Result<(), Fault>;
+
     /// Every leaf that carries a marker.
     async fn list(&self) -> Result<Vec<ListedLeaf>, Fault>;
 
@@ -45,6 +50,9 @@ pub trait Volumes: Send + Sync {
 
     /// The files of an instance as [`Volumes::save_files`] left them; `None` means there is no such instance.
     async fn load_files(&self, instance: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>, Fault>;
+
+    /// Every instance that has a folder, by name, sorted.
+    async fn instances(&self) -> Result<Vec<String>, Fault>;
 
     /// Removes what [`Volumes::save_files`] and [`Volumes::give`] wrote, and the instance's folder if nothing else is
     /// left in it.

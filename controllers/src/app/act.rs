@@ -7,13 +7,15 @@ use hearth_kinds::App;
 use hearth_meta::Reason;
 use hearth_meta::labels::OWNER_UID;
 
+use super::observe;
+use super::record::{RECORD, retired};
 use super::{AppController, AppStep};
 use crate::fault::failed;
 
 impl AppController {
     pub(super) async fn carry_out(&self, step: &AppStep, wanted: &Wanted<App>) -> Result<(), StepError> {
         match step {
-            AppStep::SaveFiles => {
+            AppStep::SaveFiles | AppStep::SaveRecord { .. } => {
                 let files = self
                     .look(wanted)
                     .await
@@ -21,6 +23,7 @@ impl AppController {
                     .files;
                 self.volumes.save_files(wanted.uid(), &files).await.map_err(failed)
             }
+            AppStep::Retire => self.retire(wanted).await,
             AppStep::RemoveFiles => self.volumes.remove_files(wanted.uid()).await.map_err(failed),
             AppStep::Apply(child) => self.apply(child, wanted).await,
             AppStep::Delete { kind, name, uid } => {
@@ -34,6 +37,17 @@ impl AppController {
                 }
             }
         }
+    }
+
+    /// Only the record changes; the author's files stay for whoever takes the data up again.
+    async fn retire(&self, wanted: &Wanted<App>) -> Result<(), StepError> {
+        let Some(mut files) = self.volumes.load_files(wanted.uid()).await.map_err(failed)? else {
+            return Ok(());
+        };
+        let children = observe::children(&self.store, wanted);
+        let record = retired(&wanted.object, self.store.lineage(), &children);
+        files.insert(RECORD.to_owned(), record);
+        self.volumes.save_files(wanted.uid(), &files).await.map_err(failed)
     }
 
     async fn apply(&self, child: &Object, wanted: &Wanted<App>) -> Result<(), StepError> {

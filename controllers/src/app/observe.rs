@@ -11,17 +11,15 @@ use hearth_engine::controller::{Blind, Wanted};
 use hearth_engine::{Object, Query, Store};
 use hearth_kinds::{App, AppSpec};
 use hearth_meta::{Problem, labels};
-use serde_json::json;
 
 use super::AppController;
+use super::record::{RECORD, is_live, keeps_wish, poke, record, recorded};
 use super::render::Rendering;
 use crate::fault::blind;
 use crate::jobs::{self, Completions};
 
 /// The compose file's name in an instance, where it was given inline.
 const COMPOSE: &str = "compose.yaml";
-/// What an instance's folder says of the app it belongs to, so that a lost store can adopt it again.
-pub(super) const RECORD: &str = ".hearth/app.json";
 
 /// Files by path.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
@@ -35,8 +33,12 @@ pub struct AppSeen {
     pub(super) problems: Vec<Problem>,
     /// The files its instance should hold.
     pub(super) files: Files,
-    /// Whether it holds them.
+    /// Whether it holds them, whatever is recorded of the app's parts.
     pub(super) files_saved: bool,
+    /// Whether the app's parts are recorded as they stand.
+    pub(super) record_saved: bool,
+    /// Whether the record says that the app is there.
+    pub(super) is_recorded: bool,
     /// Whether the instance holds files at all.
     pub(super) has_files: bool,
     /// Its children, as the store has them, those on their way out included.
@@ -78,11 +80,12 @@ impl AppSeen {
 impl AppController {
     pub(super) async fn look(&self, wanted: &Wanted<App>) -> Result<AppSeen, Blind> {
         let saved = self.volumes.load_files(wanted.uid()).await.map_err(blind)?;
+        let children = children(&self.store, wanted);
         let declared = match wanted.gone {
             true => Ok(Files::new()),
-            false => self.source(wanted, saved.as_ref()).await?,
+            false => self.source(wanted, saved.as_ref(), &children).await?,
         };
-        let mut seen = settle(wanted, declared, saved, children(&self.store, wanted));
+        let mut seen = settle(wanted, declared, saved, children);
         if let Some(source) = &mut seen.source {
             // Of a file nobody must be able to tell what is in it by trying, so the hash has a key.
             let services = source.admitted.services.iter();
@@ -99,6 +102,7 @@ impl AppController {
         &self,
         wanted: &Wanted<App>,
         saved: Option<&Files>,
+        children: &[Arc<Object>],
     ) -> Result<Result<Files, Problem>, Blind> {
         let app = &wanted.object;
         let mut files = match (&app.spec.compose, &app.spec.package) {
@@ -113,7 +117,7 @@ impl AppController {
             },
             (None, None) => Files::new(),
         };
-        files.insert(RECORD.to_owned(), record(app));
+        files.insert(RECORD.to_owned(), record(app, self.store.lineage(), children));
         Ok(Ok(files))
     }
 }
@@ -131,6 +135,8 @@ pub(super) fn settle(
         problems: Vec::new(),
         files: Files::new(),
         files_saved: true,
+        record_saved: true,
+        is_recorded: saved.as_ref().is_some_and(is_live),
         has_files,
         children,
     };
@@ -142,7 +148,13 @@ pub(super) fn settle(
         Ok((mut files, admitted)) => {
             let source = Source { wanted: wanted.clone(), admitted, hashes: BTreeMap::new() };
             keep_completions(&mut files, saved.as_ref(), &source, &nothing.children);
-            AppSeen { files_saved: saved.as_ref() == Some(&files), files, source: Some(source), ..nothing }
+            AppSeen {
+                files_saved: saved.as_ref().is_some_and(|saved| keeps_wish(saved, &files)),
+                record_saved: saved.as_ref() == Some(&files),
+                files,
+                source: Some(source),
+                ..nothing
+            }
         }
         Err(problems) => {
             let files = saved.unwrap_or_default();
@@ -179,37 +191,6 @@ fn keep_completions(files: &mut Files, saved: Option<&Files>, source: &Source, c
 /// The files of an app whose compose file is given inline.
 pub(super) fn inline(compose: &str) -> Files {
     Files::from([(COMPOSE.to_owned(), compose.as_bytes().to_vec())])
-}
-
-/// Everything needed to declare the app again. Secrets are named, never held.
-pub(super) fn record(app: &App) -> Vec<u8> {
-    let metadata = &app.metadata;
-    let mut record = json!({
-        "apiVersion": labels::API_VERSION, "kind": "App",
-        "metadata": {
-            "name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid,
-            "labels": metadata.labels, "generation": metadata.generation,
-        },
-        "spec": app.spec,
-    });
-    let annotations = app.metadata.annotations.iter().flatten();
-    // Besides what tells a copy from a newer one, whose file it was, so that the file has it again.
-    let kept =
-        annotations.filter(|(name, _)| [labels::POKED_AT, labels::DECLARED_IN].contains(&name.as_str()));
-    let kept: BTreeMap<_, _> = kept.collect();
-    if !kept.is_empty() {
-        record["metadata"]["annotations"] = json!(kept);
-    }
-    record.to_string().into_bytes()
-}
-
-fn poke(app: &App) -> Option<&String> {
-    app.metadata.annotations.as_ref()?.get(labels::POKED_AT)
-}
-
-/// The app as it was when these files were kept.
-fn recorded(files: &Files) -> Option<App> {
-    serde_json::from_slice(files.get(RECORD)?).ok()
 }
 
 /// Whether these files are a copy of the package the app names, made since it was poked last.
@@ -301,7 +282,7 @@ const NAMESPACED: [&str; 5] = ["Container", "Network", "Volume", "Route", "Revis
 
 /// The children: what names the app as its owner, or carries its uid as a label. Images belong to the whole machine
 /// and have the label alone; of the others, one that was written anew by somebody may have kept either.
-fn children(store: &Store, wanted: &Wanted<App>) -> Vec<Arc<Object>> {
+pub(super) fn children(store: &Store, wanted: &Wanted<App>) -> Vec<Arc<Object>> {
     let uid = wanted.uid();
     let mut children = store.owned_by(uid);
     let labelled = |query: Query| store.list(&query.labelled(labels::OWNER_UID, uid)).items;

@@ -2,7 +2,7 @@
 //!
 //! In order: what should be stopped is, whatever else is wrong; the author's files are kept; images that nobody wants
 //! any more go, which cancels their pull; the page that says it is starting stands; every image is here; then, and
-//! only then, containers are changed.
+//! only then, containers are changed. Last, its parts are written down for a store that is lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::children::{is_as_wanted, is_moving, pins, unready, verdict};
 use super::observe::AppSeen;
+use super::record::RECORD;
 use super::render::Rendering;
 use super::take_down;
 
@@ -27,6 +28,13 @@ const KEPT_REVISIONS: usize = 10;
 pub enum AppStep {
     /// Writes the author's files into the instance's folder.
     SaveFiles,
+    /// Writes down which parts the app has, for a store that is lost.
+    SaveRecord {
+        /// The hash of what is written down, so that another record is another step.
+        of: String,
+    },
+    /// Writes down that the app goes, so that no store that is lost brings it back.
+    Retire,
     /// Makes a child, or makes it as it should be.
     Apply(Box<Object>),
     /// Deletes a child, if it is still the one of this uid.
@@ -46,7 +54,7 @@ pub(super) fn seen(wanted: &Wanted<App>, facts: &AppSeen) -> Seen {
     if wanted.gone {
         let files_stay = wanted.object.spec.data_policy == DataPolicy::Retain || !facts.has_files;
         let rest = facts.children.iter().any(|child| child.kind != "Image");
-        return if !rest && files_stay { Seen::Absent } else { Seen::Ours(Vec::new()) };
+        return if !rest && files_stay && !facts.is_recorded { Seen::Absent } else { Seen::Ours(Vec::new()) };
     }
     let Some(rendering) = facts.rendering() else { return Seen::Absent };
     let Ok(pins) = pins(&rendering, facts) else { return Seen::Absent };
@@ -154,6 +162,10 @@ fn towards(rendering: &Rendering<'_>, facts: &AppSeen) -> Plan<AppStep> {
         && (!steps.is_empty() || facts.of_kind("Container").any(|container| is_moving(container, facts)));
     if steps.is_empty() {
         steps.extend(route(rendering, facts));
+    }
+    if steps.is_empty() && !facts.record_saved {
+        let of = spec_hash(&facts.files.get(RECORD));
+        steps.push(AppStep::SaveRecord { of });
     }
     if !steps.is_empty() {
         return Plan { holds_slot, ..Plan::steps(steps) };
@@ -277,6 +289,8 @@ impl Step for AppStep {
     fn doing(&self) -> String {
         match self {
             Self::SaveFiles => "Keep the app's files".into(),
+            Self::SaveRecord { .. } => "Write down the app's parts".into(),
+            Self::Retire => "Write down that the app goes".into(),
             Self::Apply(child) => format!("Declare {} {}", child.kind, child.name()),
             Self::Delete { kind, name, .. } => format!("Delete {kind} {name}"),
             Self::RemoveFiles => "Remove the app's files".into(),
@@ -286,6 +300,8 @@ impl Step for AppStep {
     fn done(&self) -> (&'static str, String) {
         match self {
             Self::SaveFiles => ("FilesKept", "Kept the app's files".into()),
+            Self::SaveRecord { .. } => ("PartsRecorded", "Wrote down the app's parts".into()),
+            Self::Retire => ("Retired", "Wrote down that the app goes".into()),
             Self::Apply(child) => ("Declared", format!("Declared {} {}", child.kind, child.name())),
             Self::Delete { kind, name, .. } => ("Deleted", format!("Deleted {kind} {name}")),
             Self::RemoveFiles => ("FilesRemoved", "Removed the app's files".into()),

@@ -12,9 +12,10 @@ use hearth_kinds::{
     App, DataPolicy, Image, ImageSpec, Network, NetworkSpec, Revision, RevisionSpec, Route, RouteSpec,
     SYSTEM, Volume, VolumeSpec,
 };
-use hearth_meta::{ObjectMeta, OwnerReference, labels};
+use hearth_meta::{ObjectMeta, labels};
 use kube::Resource;
 
+use super::record::owner;
 use super::service::container;
 use crate::naming::{dns_label, image_name, part_name};
 use crate::route::PROXY;
@@ -217,14 +218,7 @@ impl<'a> Rendering<'a> {
             (labels::OWNER_UID.to_owned(), self.wanted.uid().to_owned()),
         ]);
         of.extend(service.map(|service| (labels::SERVICE.to_owned(), service.to_owned())));
-        let owner = OwnerReference {
-            api_version: labels::API_VERSION.to_owned(),
-            kind: "App".to_owned(),
-            name: self.wanted.name().to_owned(),
-            uid: self.wanted.uid().to_owned(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        };
+        let owner = owner(self.wanted.name(), self.wanted.uid());
         ObjectMeta {
             namespace: Some(self.wanted.namespace().to_owned()),
             labels: Some(of),

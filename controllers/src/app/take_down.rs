@@ -12,6 +12,10 @@ use super::observe::AppSeen;
 use super::plan::{AppStep, delete};
 
 pub(super) fn plan(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
+    if facts.is_recorded {
+        // Before anything of it goes, so that a store that is lost meanwhile brings back no half of it.
+        return Plan::steps(vec![AppStep::Retire]);
+    }
     let deletes_data = wanted.object.spec.data_policy == DataPolicy::Delete;
     // The page is let go first and not waited for: a proxy that is down must keep nobody from uninstalling.
     for stage in [&["Route", "Container"][..], &["Network", "Volume", "Revision", "Image"]] {

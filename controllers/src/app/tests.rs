@@ -14,6 +14,7 @@ use super::observe::{AppSeen, Files, Source};
 use super::plan::{AppStep, plan};
 
 mod changes;
+mod record;
 
 const COMPOSE: &str = "services:
   web: { image: 'web:1', expose: ['8080'], environment: { URL: 'pg://u:${PW}@db' }, depends_on: { db: { condition: service_started } } }
@@ -46,6 +47,8 @@ fn seen(wanted: &Wanted<App>, children: Vec<Object>) -> AppSeen {
         source: source.ok(),
         files,
         files_saved: true,
+        record_saved: true,
+        is_recorded: false,
         has_files: true,
         children: children.into_iter().map(Arc::new).collect(),
     }

@@ -90,9 +90,9 @@ impl ContainerController {
         let hidden =
             container.as_mut().map(|container| self.hide_secrets(&env, container)).unwrap_or_default();
         let strays = if container.is_none() { self.strays(wanted).await? } else { Vec::new() };
-        let whose = container.as_ref().map_or(Ownership::Foreign, |container| {
-            ownership(&container.labels, wanted.uid(), self.store.lineage())
-        });
+        let whose = container
+            .as_ref()
+            .map_or(Ownership::Foreign, |container| ownership(&container.labels, wanted.uid(), &self.store));
         let mine = container.as_ref().filter(|_| whose == Ownership::Mine);
         let crashes = mine.map(|container| crashes(wanted, container)).unwrap_or_default();
         let log_tail = match mine {
@@ -196,7 +196,7 @@ impl ContainerController {
         let name = self.engine_name(wanted);
         let listed = self.hands.containers.list().await.map_err(blind)?;
         let made_for = |container: &ListedContainer| {
-            ownership(&container.labels, wanted.uid(), self.store.lineage()) == Ownership::Mine
+            ownership(&container.labels, wanted.uid(), &self.store) == Ownership::Mine
         };
         let (own, strays): (Vec<_>, Vec<_>) =
             listed.into_iter().filter(made_for).partition(|container| container.name == name);

@@ -24,6 +24,9 @@ impl<C: Controller> Runner<C> {
         if let Some(message) = self.store.observe_only() {
             return Some(Outcome::Stuck(Stuck { reason: Reason::ObserveOnly, message }));
         }
+        if let Some(held) = self.before_first_look() {
+            return Some(held);
+        }
         let mut held = None;
         for (wanted, look) in wanted.iter().zip(looks) {
             if C::IS_SET && look.class == Class::InSync {

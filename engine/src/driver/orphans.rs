@@ -155,7 +155,7 @@ impl<C: Controller> Runner<C> {
         let Memory { question, pasts, .. } = &mut *memory;
         // An older store does not know of what was made since: none of it is an orphan, and nobody is asked whether
         // it may go.
-        if self.store.observe_only().is_some() {
+        if self.store.observe_only().is_some() || !self.first_look.is_over() {
             *question = Question::default();
             return Vec::new();
         }

@@ -22,6 +22,9 @@ use crate::store::{EventKind, EventNote, Past};
 /// DESIGN section 4.
 const EVERY: Duration = Duration::from_secs(60);
 
+/// How soon a first look that could not tell is taken again: everything waits for it.
+const FIRST_AGAIN: Duration = Duration::from_secs(5);
+
 /// What the last survey found.
 #[derive(Default)]
 pub(super) struct Memory {
@@ -83,13 +86,17 @@ impl<C: Controller> Runner<C> {
             lock(&self.survey).under_way = false;
             tokio::select! { biased;
                 () = stop.cancelled() => return,
-                () = self.clock.sleep(EVERY) => {}
+                () = self.clock.sleep(self.survey_again_after()) => {}
                 // An answer is acted on at once.
                 () = self.look_for_orphans.notified() => {}
             }
             // Only the ended ones, so that they do not pile up.
             while collects.try_join_next().is_some() {}
         }
+    }
+
+    fn survey_again_after(&self) -> Duration {
+        if self.first_look.missing().contains(&C::NAME) { FIRST_AGAIN } else { EVERY }
     }
 
     /// Looks once; returns the orphans that may go.
@@ -99,6 +106,10 @@ impl<C: Controller> Runner<C> {
         });
         match found {
             Ok(found) => {
+                if let Err(error) = self.compare_versions(&found).await {
+                    tracing::error!(controller = C::NAME, error = %error, "it could not be written that the store is an older copy");
+                    return Vec::new();
+                }
                 if !std::mem::replace(&mut lock(&self.survey).can_see, true) {
                     self.add_all();
                 }
@@ -127,7 +138,8 @@ impl<C: Controller> Runner<C> {
     async fn collect(self: Arc<Self>, orphan: Found) {
         let _place = self.pool.place().await;
         // It may have waited long for its place.
-        let collected = if self.store.by_uid(&orphan.uid).is_none() {
+        let may_go = self.is_alone(&orphan.uid) && self.store.observe_only().is_none();
+        let collected = if may_go {
             Some(self.collect_within(self.controller.collect_limit(), &orphan).await)
         } else {
             None
@@ -153,6 +165,11 @@ impl<C: Controller> Runner<C> {
                 Err(StepError::new(Reason::Stalled, message))
             }
         }
+    }
+
+    /// Whether nothing in the store stands for it, nor is remembered to come back.
+    fn is_alone(&self, uid: &str) -> bool {
+        self.store.by_uid(uid).is_none() && !self.store.is_remembered(uid)
     }
 
     async fn tell_breaker(&self, why: &str) {
@@ -198,8 +215,7 @@ impl<C: Controller> Runner<C> {
             self.queue.add(self.key_of(&object));
         }
         let ours: Vec<&Found> = found.iter().filter(|found| found.lineage == self.store.lineage()).collect();
-        let alone: Vec<&Found> =
-            ours.iter().copied().filter(|found| self.store.by_uid(&found.uid).is_none()).collect();
+        let alone: Vec<&Found> = ours.iter().copied().filter(|found| self.is_alone(&found.uid)).collect();
         let twice: Vec<Found> = alone
             .iter()
             .filter(|found| memory.orphans.contains(&(found.uid.clone(), found.name.clone())))

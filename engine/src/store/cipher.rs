@@ -13,13 +13,14 @@ use super::error::OpenError;
 /// The first byte of an encrypted body, so that another scheme can follow this one.
 const SCHEME: u8 = 1;
 const NONCE_LEN: usize = 12;
-const KEY_LEN: usize = 32;
+/// How many bytes a store's key has.
+pub const KEY_BYTES: usize = 32;
 
 /// The store's key. It lies beside the store, readable by its owner alone, and is never printed.
 #[derive(Clone)]
 pub struct Cipher {
     aead: ChaCha20Poly1305,
-    key: [u8; KEY_LEN],
+    key: [u8; KEY_BYTES],
 }
 
 impl Cipher {
@@ -30,7 +31,7 @@ impl Cipher {
     pub fn load(path: &Path, may_make: bool) -> Result<Self, OpenError> {
         match std::fs::read(path) {
             Ok(bytes) => {
-                let key = <[u8; KEY_LEN]>::try_from(bytes)
+                let key = <[u8; KEY_BYTES]>::try_from(bytes)
                     .map_err(|_| OpenError::Key(path.display().to_string()))?;
                 Ok(Self::of(key))
             }
@@ -48,7 +49,7 @@ impl Cipher {
         }
     }
 
-    fn of(key: [u8; KEY_LEN]) -> Self {
+    fn of(key: [u8; KEY_BYTES]) -> Self {
         Self { aead: ChaCha20Poly1305::new(&Key::from(key)), key }
     }
 
@@ -71,6 +72,11 @@ impl Cipher {
         let nonce = <[u8; NONCE_LEN]>::try_from(nonce).ok()?;
         let payload = Payload { msg: sealed, aad: owner.as_bytes() };
         (*scheme == SCHEME).then(|| self.aead.decrypt(&Nonce::from(nonce), payload).ok()).flatten()
+    }
+
+    /// What a store keeps to tell this key from another.
+    pub(super) fn mark(&self) -> String {
+        self.keyed_hash(b"the key of this store")
     }
 
     /// A keyed hash, as 32 hex digits.

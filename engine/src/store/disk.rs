@@ -15,6 +15,7 @@ use super::error::{OpenError, WriteError};
 use super::events::{EventNote, EventQuery, EventRow, KEPT_DAYS};
 use super::history::{HistoryRow, Past};
 use super::intent::Intent;
+use super::trust::{self, Note};
 use super::watch::Change;
 use crate::object::{Key, Object};
 
@@ -45,8 +46,10 @@ pub(super) struct Batch {
     pub(super) history: Vec<HistoryEntry>,
     pub(super) events: Vec<(EventNote, Timestamp)>,
     pub(super) intents: Vec<Intent>,
-    /// A person accepts what the store says, though it may be an older copy.
-    pub(super) accept: bool,
+    /// What is said of how far the store may be trusted.
+    pub(super) trust: Vec<Note>,
+    /// Keys that have an object again whose uid was remembered.
+    pub(super) taken_up: Vec<Key>,
 }
 
 impl Batch {
@@ -55,7 +58,7 @@ impl Batch {
             && self.history.is_empty()
             && self.events.is_empty()
             && self.intents.is_empty()
-            && !self.accept
+            && self.trust.is_empty()
     }
 }
 
@@ -68,11 +71,11 @@ pub(super) struct Disk {
 }
 
 pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnection, sqlx::Error> {
-    SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(!read_only)
-        .read_only(read_only)
-        .journal_mode(SqliteJournalMode::Wal)
+    let options =
+        SqliteConnectOptions::new().filename(file).create_if_missing(!read_only).read_only(read_only);
+    // A copy has another journal until it is written to, and who only reads cannot change that.
+    let options = if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) };
+    options
         // Durable before it is acknowledged: every commit reaches the disk (DESIGN section 5).
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "1000")
@@ -126,11 +129,11 @@ impl Disk {
                 .await
                 .map_err(failed)?;
         }
-        if batch.accept {
-            sqlx::query("DELETE FROM meta WHERE key = 'observe-only'")
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed)?;
+        for note in &batch.trust {
+            note.put(&mut transaction).await.map_err(failed)?;
+        }
+        for key in &batch.taken_up {
+            trust::taken_up(&mut transaction, key).await.map_err(failed)?;
         }
         transaction.commit().await.map_err(failed)?;
         self.since_compaction += batch.changes.len() + batch.events.len();

@@ -44,6 +44,24 @@ pub enum OpenError {
     Sqlite(#[from] sqlx::Error),
 }
 
+/// SQLite's words for a file that is damaged, is no database, or is one of somebody else's.
+const DAMAGE: [i64; 3] = [1, 11, 26];
+
+impl OpenError {
+    /// Whether the file itself is at fault, so that only another one helps; not a disk, a right or a program.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged(_) => true,
+            Self::Sqlite(sqlx::Error::Database(error)) => {
+                // The low byte is the kind of fault; what is above it says more.
+                let code = error.code().and_then(|code| code.parse::<i64>().ok());
+                code.is_some_and(|code| DAMAGE.contains(&(code & 0xff)))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Why a write was not made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WriteError {

@@ -13,6 +13,11 @@ use super::error::OpenError;
 /// Step n brings the schema from version n to n + 1. Never change one that was released; add another.
 const STEPS: &[&str] = &[include_str!("schema/1.sql")];
 
+/// The newest version of the schema that this program knows.
+pub(super) fn newest() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
 /// Brings the file to the newest schema.
 pub(super) async fn migrate(connection: &mut SqliteConnection, file: &Path) -> Result<(), OpenError> {
     migrate_by(STEPS, connection, file).await

@@ -16,6 +16,7 @@ use super::error::OpenError;
 use super::lock::StoreLock;
 use super::mark::{self, Mark, Reached};
 use super::state::{RECENT_CHANGES, State};
+use super::trust::{self, OBSERVE_ONLY, WATCHED_FROM};
 use super::watch::Change;
 use super::{Inner, Store, migrations, writer};
 use crate::clock::Clock;
@@ -25,7 +26,7 @@ use crate::object::{Key, Object};
 const WAITING_REQUESTS: usize = 1024;
 
 /// The file of the high-water mark.
-const MARK: &str = "high-water";
+pub(super) const MARK: &str = "high-water";
 
 /// What a store needs to be opened.
 pub struct OpenOptions {
@@ -87,7 +88,9 @@ impl Store {
             kinds.into_iter().map(|kind| (kind.kind, kind)).collect();
         let reader = Reader::new(disk::connect(&file, true).await?);
         let (requests, waiting) = mpsc::channel(WAITING_REQUESTS);
-        let state = State { watched_from, ..in_memory(loaded, &kinds) };
+        let opened_at = loaded.resource_version;
+        let trust = trust::load(&mut connection).await?;
+        let state = State { watched_from, trust, ..in_memory(loaded, &kinds) };
         let state = Arc::new(RwLock::new(state));
         let disk = Disk::new(connection, cipher.clone());
         let shared = state.clone();
@@ -95,6 +98,7 @@ impl Store {
             kinds,
             lineage,
             epoch,
+            opened_at,
             clock,
             cipher,
             state,
@@ -117,10 +121,9 @@ async fn observe_only(
 ) -> Result<Option<String>, OpenError> {
     if let Some(why) = reached.and_then(|reached| mark::why_observe_only(reached, lineage, resource_version))
     {
-        return kept(connection, "observe-only", &why).await.map(Some);
+        return kept(connection, OBSERVE_ONLY, &why).await.map(Some);
     }
-    let sql = "SELECT value FROM meta WHERE key = 'observe-only'";
-    Ok(sqlx::query_scalar(sql).fetch_optional(connection).await?)
+    Ok(told(connection, OBSERVE_ONLY).await?)
 }
 
 /// A resourceVersion that was given out is never given out again: an older copy goes on from where the store had
@@ -133,25 +136,30 @@ async fn go_past(
     if let Some(reached) = reached.filter(|reached| reached.resource_version > loaded.resource_version) {
         // One past it, so that a list of this history never bears a version that the other one has borne.
         let next = reached.resource_version + 1;
-        let sql = "INSERT INTO meta (key, value) VALUES ('watched-from', ?1)
+        let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2)
                    ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-        sqlx::query(sql).bind(next.to_string()).execute(&mut *connection).await?;
+        sqlx::query(sql).bind(WATCHED_FROM).bind(next.to_string()).execute(&mut *connection).await?;
     }
-    let from: Option<String> = sqlx::query_scalar("SELECT value FROM meta WHERE key = 'watched-from'")
-        .fetch_optional(connection)
-        .await?;
-    let from = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+    let from = told(connection, WATCHED_FROM).await?.and_then(|from| from.parse().ok()).unwrap_or(0);
     // Nothing may have been written since the jump; the counter stays past it all the same.
     loaded.resource_version = loaded.resource_version.max(from);
     Ok(from)
 }
 
-fn is_there(path: &Path) -> Result<bool, OpenError> {
+/// What the store says of itself, if it says anything there.
+pub(super) async fn told(
+    connection: &mut SqliteConnection,
+    key: &str,
+) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT value FROM meta WHERE key = ?1").bind(key).fetch_optional(connection).await
+}
+
+pub(super) fn is_there(path: &Path) -> Result<bool, OpenError> {
     path.try_exists()
         .map_err(|source| OpenError::File { action: format!("looking for {}", path.display()), source })
 }
 
-async fn check(connection: &mut SqliteConnection) -> Result<(), OpenError> {
+pub(super) async fn check(connection: &mut SqliteConnection) -> Result<(), OpenError> {
     let found: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(connection).await?;
     if found == "ok" { Ok(()) } else { Err(OpenError::Damaged(found)) }
 }
@@ -163,7 +171,7 @@ async fn is_unused(connection: &mut SqliteConnection) -> Result<bool, OpenError>
 
 /// A key from another backup would be found out only by the first secret it cannot read.
 async fn check_key(connection: &mut SqliteConnection, cipher: &Cipher, path: &Path) -> Result<(), OpenError> {
-    let mark = cipher.keyed_hash(b"the key of this store");
+    let mark = cipher.mark();
     let fits = kept(connection, "key", &mark).await? == mark;
     if fits { Ok(()) } else { Err(OpenError::Key(path.display().to_string())) }
 }

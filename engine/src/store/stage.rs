@@ -18,6 +18,7 @@ use super::{Inner, WriteOptions};
 use crate::object::{Key, Object};
 
 mod admit;
+mod restore;
 
 use admit::{add_finalizers, check_orders, keep_identity, same_but_for_version, want_the_same};
 
@@ -28,6 +29,8 @@ pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
 pub enum Write {
     /// Make an object.
     Create(Box<Object>),
+    /// Bring an object back as it was, with its uid, its generation and its status.
+    Restore(Box<Object>),
     /// Change an object, given how it stands.
     Update {
         /// Which.
@@ -98,7 +101,7 @@ impl<'a> Stage<'a> {
             inner,
             state,
             now: inner.clock.now(),
-            resource_version: state.resource_version,
+            resource_version: state.resource_version.max(state.trust.floor),
             objects: HashMap::new(),
             claims: HashMap::new(),
             prepared: Vec::new(),
@@ -121,6 +124,7 @@ impl<'a> Stage<'a> {
     ) -> Result<Arc<Object>, WriteError> {
         match write {
             Write::Create(object) => self.create(*object, options),
+            Write::Restore(object) => self.restore(*object, options),
             Write::Update { key, change } => {
                 let old = self.find(&key)?;
                 let new = change(&old)?;
@@ -151,7 +155,7 @@ impl<'a> Stage<'a> {
         }
         add_finalizers(&mut object.metadata, kind);
         object.metadata = ObjectMeta {
-            uid: Some(self.inner.beneath.new_uid().to_string()),
+            uid: Some(self.uid_for(&key)),
             creation_timestamp: Some(Time(self.now)),
             generation: Some(1),
             resource_version: None,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hearth_meta::KindInfo;
 
 use super::intent::Intent;
+use super::trust::Trust;
 use super::watch::{Change, Watcher};
 use crate::object::{Key, Object};
 
@@ -24,6 +25,7 @@ pub(super) struct State {
     pub(super) owned: HashMap<String, BTreeSet<Key>>,
     pub(super) claims: HashMap<(&'static str, String), String>,
     pub(super) intents: HashMap<String, Intent>,
+    pub(super) trust: Trust,
     /// The newest changes, oldest first, without gaps.
     pub(super) recent: VecDeque<Arc<Change>>,
     /// Locked apart from the rest, so that whoever subscribes only reads: the writer alone ever writes here, and
@@ -51,6 +53,10 @@ impl State {
             self.intents.remove(old.uid());
         }
         self.resource_version = change.resource_version;
+        if self.resource_version > self.trust.floor {
+            // Who watched the history that is lost has to list again.
+            self.watched_from = self.watched_from.max(self.trust.floor);
+        }
     }
 
     /// Indexes an object.

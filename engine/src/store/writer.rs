@@ -18,6 +18,7 @@ use super::lock::StoreLock;
 use super::mark::Mark;
 use super::stage::{Stage, Write};
 use super::state::State;
+use super::trust::Note;
 use super::{Inner, WriteOptions};
 use crate::object::Object;
 use crate::panics::words;
@@ -31,7 +32,7 @@ pub(super) enum Request {
     Write { write: Write, options: WriteOptions, answer: Answer<Arc<Object>> },
     Intent { intent: Intent, answer: Answer<()> },
     Event(Box<(EventNote, Timestamp)>),
-    Accept(Answer<()>),
+    Trust(Vec<Note>, Answer<()>),
     Close(oneshot::Sender<()>),
 }
 
@@ -119,8 +120,11 @@ async fn write_batch(
             state.take(&change, inner.kinds.get(change.key.kind.as_str()));
             state.publish(change);
         }
-        if batch.accept {
-            *inner.observe_only.write().expect("nobody panics while holding it") = None;
+        for key in &batch.taken_up {
+            state.trust.remembered.remove(key);
+        }
+        for note in batch.trust {
+            note.apply(&mut state, inner);
         }
         for intent in batch.intents {
             state.intents.insert(intent.uid.clone(), intent);
@@ -166,8 +170,8 @@ fn stage(inner: &Inner, taken: &mut Vec<Request>) -> Staged {
             }
             Request::Intent { intent, answer } => intents.push((intent, answer)),
             Request::Event(event) => batch.events.push(*event),
-            Request::Accept(answer) => {
-                batch.accept = true;
+            Request::Trust(notes, answer) => {
+                batch.trust.extend(notes);
                 waiting.push(Waiting::Intent(answer, Ok(())));
             }
             Request::Close(closed) => closing = Some(closed),
@@ -187,6 +191,10 @@ fn stage(inner: &Inner, taken: &mut Vec<Request>) -> Staged {
         let is_secret = inner.kinds.get(prepared.change.key.kind.as_str()).is_some_and(|kind| kind.is_secret);
         batch.changes.push((prepared.change, is_secret));
         batch.history.extend(prepared.history);
+        let change = &batch.changes.last().expect("one was just put there").0;
+        if change.old.is_none() && state.trust.remembered.contains_key(&change.key) {
+            batch.taken_up.push(change.key.clone());
+        }
     }
     Staged { batch, waiting, closing }
 }

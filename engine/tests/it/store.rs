@@ -5,3 +5,4 @@ mod claims;
 mod watches;
 mod histories;
 mod lasting;
+mod lost;

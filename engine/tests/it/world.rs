@@ -55,6 +55,8 @@ pub(crate) struct Bulb {
     pub(crate) lineage: String,
     pub(crate) color: String,
     pub(crate) is_off: bool,
+    /// The version of the store when it was screwed in.
+    pub(crate) made_at: u64,
 }
 
 impl World {
@@ -85,7 +87,8 @@ impl World {
     }
 
     pub(crate) fn screw_in(&self, name: &str, uid: &str, lineage: &str) {
-        let bulb = Bulb { uid: uid.into(), lineage: lineage.into(), color: "grey".into(), is_off: false };
+        let (lineage, color) = (lineage.into(), "grey".into());
+        let bulb = Bulb { uid: uid.into(), lineage, color, is_off: false, made_at: 0 };
         self.lock().bulbs.insert(name.into(), bulb);
     }
 
@@ -168,6 +171,7 @@ impl Controller for Lamps {
     type Facts = BTreeMap<String, Bulb>;
     type Step = LampStep;
     const NAME: &'static str = "lamp";
+    const TELLS_VERSIONS: bool = true;
     const SLOW_PLACES: usize = 3;
 
     fn triggers(&self) -> Triggers {
@@ -189,6 +193,7 @@ impl Controller for Lamps {
             lineage: bulb.lineage.clone(),
             name: name.clone(),
             mark: format!("{} {}", bulb.color, bulb.is_off),
+            made_at: bulb.made_at,
         };
         Ok(state.bulbs.iter().map(found).collect())
     }
@@ -276,7 +281,8 @@ impl Controller for Lamps {
             "Remove" => drop(state.bulbs.remove(&step.name)),
             "Install" => {
                 let uid = wanted[0].uid().to_owned();
-                let bulb = Bulb { uid, lineage: self.0.lineage.clone(), color: "grey".into(), is_off: false };
+                let (lineage, made_at) = (self.0.lineage.clone(), act.store.resource_version());
+                let bulb = Bulb { uid, lineage, color: "grey".into(), is_off: false, made_at };
                 state.bulbs.insert(step.name.clone(), bulb);
             }
             "Light" => {

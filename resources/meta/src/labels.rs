@@ -17,6 +17,9 @@ pub const UID: &str = "hearth.dev/uid";
 pub const OWNER_UID: &str = "hearth.dev/owner-uid";
 /// Label on things made in a backend: which store made them.
 pub const LINEAGE: &str = "hearth.dev/lineage";
+/// Label on things made in a backend: the resourceVersion their store had come to when they were made, so that a
+/// store that was restored whole from an older time is noticed.
+pub const MADE_AT: &str = "hearth.dev/made-at";
 /// Label on things made in a backend: the create-time fields as they were applied, hashed.
 pub const APPLIED: &str = "hearth.dev/applied";
 /// Label on a container: the names of the variables whose values are secret, with a space between, so that an older

@@ -98,9 +98,9 @@ catalogue! {
     /// The store is an older copy, or of another home: nothing is changed until a person says go.
     ObserveOnly: NeedsInput, "Look at what differs with `hearth recover status`, then say go with `hearth recover accept`";
     /// A thing of that name exists and is not ours.
-    NotOurs: NeedsInput, "Rename one of the two, or move the other away; keep whatever holds data";
+    NotOurs: NeedsInput, "Rename one of the two, or move the other away; keep whatever holds data; what is yours you take over with `hearth recover status`";
     /// The data's marker is missing: the disk or the data is gone.
-    MarkerMissing: NeedsInput, "Bring the disk or the data back, or delete the volume";
+    MarkerMissing: NeedsInput, "Bring the disk or the data back; `hearth recover status` says how it is taken up";
     /// A path leads outside its place, through a link or otherwise.
     UnsafePath: NeedsInput, "Remove the link and put a plain folder in its place";
     /// A dangerous step was interrupted.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use hearth::config::Config;
+use hearth::recover::rebuild::{Rebuilt, rebuild};
 use hearth::serve::Running;
 use hearth::serve::wiring::{self, Hands};
 use hearth_engine::{Clock, Engine, Store};
@@ -234,6 +235,21 @@ impl Home {
         };
         *self.parts.lock().unwrap() = Some((served.store.clone(), served.engine()));
         *self.running.lock().await = Some((runtime, served));
+    }
+
+    /// Tries to serve, which must not come to be; what was said instead.
+    pub(crate) async fn is_refused(&self) -> String {
+        let (config, clock, hands) = (self.config.clone(), Arc::new(self.clock.clone()), self.world.hands());
+        match Box::pin(Running::start_with(&config, clock, hands)).await {
+            Ok(_) => panic!("it was served"),
+            Err(error) => format!("{error:#}"),
+        }
+    }
+
+    /// `hearth recover rebuild --yes` on this machine.
+    pub(crate) async fn rebuild(&self) -> anyhow::Result<Rebuilt> {
+        let clock = Arc::new(self.clock.clone());
+        Box::pin(rebuild(&self.config, &self.world.hands(), clock, None, true)).await
     }
 
     /// Stops serving, as a server that is told to does. What is on the machine stays.

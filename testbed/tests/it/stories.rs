@@ -27,3 +27,4 @@ mod loops;
 mod folder;
 mod imported;
 mod given;
+mod lost;

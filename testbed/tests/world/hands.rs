@@ -15,7 +15,7 @@ use hearth_capabilities::containers::{
 use hearth_capabilities::images::{ImageFacts, PullProgress};
 use hearth_capabilities::networks::{ListedNetwork, NetworkFacts, NewNetwork};
 use hearth_capabilities::proxy::{ProxyFacts, ProxyRoute};
-use hearth_capabilities::volumes::{Leaf, LeafState, ListedLeaf};
+use hearth_capabilities::volumes::{Given, Leaf, LeafState, ListedLeaf};
 use hearth_capabilities::{Containers, Events, Fault, Images, Networks, Proxy, Volumes};
 use hearth_engine::{Clock, ManualClock};
 use hearth_pretend::{Machine, Op};
@@ -306,6 +306,26 @@ impl Volumes for Gated {
 
     async fn remove_files(&self, instance: &str) -> Result<(), Fault> {
         self.change(Op::RemoveFiles, instance.to_owned(), self.machine.remove_files(instance)).await
+    }
+
+    async fn adopt(&self, leaf: &Leaf, from: Option<&str>, to: &str) -> Result<(), Fault> {
+        self.change(Op::AdoptLeaf, shown(leaf), self.machine.adopt(leaf, from, to)).await
+    }
+
+    async fn instances(&self) -> Result<Vec<String>, Fault> {
+        self.change(Op::ListInstances, String::new(), self.machine.instances()).await
+    }
+
+    async fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault> {
+        self.change(Op::FindGiven, given.holder.clone(), self.machine.find_given(given)).await
+    }
+
+    async fn give(&self, given: &Given) -> Result<Vec<String>, Fault> {
+        self.change(Op::Give, given.holder.clone(), self.machine.give(given)).await
+    }
+
+    async fn take_back(&self, instance: &str, holder: &str) -> Result<(), Fault> {
+        self.change(Op::TakeBack, holder.to_owned(), self.machine.take_back(instance, holder)).await
     }
 
     async fn read_package(&self, path: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault> {

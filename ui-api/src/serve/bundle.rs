@@ -135,7 +135,8 @@ fn network() -> Object {
     own(Network::new(CONTROL, NetworkSpec::default()))
 }
 
-fn volume_name(leaf: &str) -> String {
+/// The Volume of a leaf of the proxy's.
+pub fn volume_name(leaf: &str) -> String {
     format!("{CADDY}-{leaf}")
 }
 

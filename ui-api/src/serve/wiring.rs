@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::bundle::{self, Bundle, SOCKET_IN_CONTAINER};
 use super::manifests::Folder;
 use crate::config::Config;
+use crate::server::MachineView;
 
 /// What this home works with.
 #[derive(Clone)]
@@ -63,6 +64,11 @@ impl Controllers {
     /// Where logs come from.
     pub fn containers(&self) -> Option<Arc<dyn Containers>> {
         Some(self.hands.containers.clone())
+    }
+
+    /// What a person is shown of the machine, and takes over from it.
+    pub fn view(&self, config: &Config) -> MachineView {
+        MachineView { hands: self.hands.clone(), naming: Naming::new(&config.name_prefix) }
     }
 
     /// Whose diagnostics are shown.

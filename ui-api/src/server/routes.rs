@@ -11,6 +11,7 @@ use hearth_engine::{Engine, Store};
 use hearth_wire::Wire;
 
 use super::credential::Credential;
+use super::recover::MachineView;
 use super::{drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread};
 use crate::serve::manifests::Folder;
 
@@ -22,6 +23,7 @@ pub(super) struct Places {
     pub(super) containers: Option<Arc<dyn Containers>>,
     pub(super) engine: Option<Engine>,
     pub(super) manifests: Option<Folder>,
+    pub(super) machine: Option<MachineView>,
 }
 
 /// Open to everyone: whether the server lives, and its version.
@@ -55,6 +57,7 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         .route("/hearth/v1/recover/orphans", post(orphans::answer))
         // A folder on the server's disk is no object, and what it asks is about many at once.
         .route("/hearth/v1/manifests", get(folder::status).post(folder::answer))
+        .route("/hearth/v1/recover/adopt", post(recover::adopt))
         .with_state(places)
         .fallback_service(protocol)
         .layer(from_fn_with_state(store, pauses::tell))

@@ -137,6 +137,37 @@ impl Disk {
         remove_empty_parents(&parents, leaf)
     }
 
+    /// One attribute is set in one step, so that a crash leaves the old marker or the new one.
+    pub(super) fn adopt(&self, leaf: &Leaf, from: Option<&str>, to: &str) -> Result<(), Fault> {
+        let root = self.open_to_change()?;
+        let missing = || Fault::Missing(format!("there is no {}", shown(leaf)));
+        let (parents, name) = match self.locate(root, leaf, Folder::find)? {
+            Place::In(parents, name) => (parents, name),
+            Place::Unsafe(why) => return Err(Fault::Refused(format!("cannot adopt {}: {why}", shown(leaf)))),
+            Place::NoParent => return Err(missing()),
+        };
+        let folder = match last(&parents).find(name)? {
+            Found::Nothing => return Err(missing()),
+            Found::Other(what) => return Err(Fault::Conflict(format!("{} is {what}", shown(leaf)))),
+            Found::Folder(folder) => folder,
+        };
+        match self.marker.read(&folder)? {
+            Some(found) if found == to => Ok(()),
+            found if found.as_deref() == from => {
+                self.marker.replace(&folder, to)?;
+                folder.sync()
+            }
+            found => {
+                let found = found.unwrap_or_else(|| "none".to_owned());
+                Err(Fault::Conflict(format!("the marker of {} is {found}, not the one meant", shown(leaf))))
+            }
+        }
+    }
+
+    pub(super) fn instances(&self) -> Result<Vec<String>, Fault> {
+        plain_folders(&self.open()?)
+    }
+
     fn check_marker(&self, folder: &Folder, leaf: &Leaf, marker: &str) -> Result<(), Fault> {
         match self.marker.read(folder)? {
             Some(found) if found == marker => Ok(()),

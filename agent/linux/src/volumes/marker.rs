@@ -66,12 +66,21 @@ impl Marker {
         }
     }
 
-    /// Marks a folder.
+    /// Marks a folder that carries no marker.
     pub(super) fn write(self, folder: &Folder, marker: &str) -> Result<(), Fault> {
+        self.set(folder, marker, XattrFlags::CREATE)
+    }
+
+    /// Marks a folder, whatever marker it carries.
+    pub(super) fn replace(self, folder: &Folder, marker: &str) -> Result<(), Fault> {
+        self.set(folder, marker, XattrFlags::empty())
+    }
+
+    fn set(self, folder: &Folder, marker: &str, flags: XattrFlags) -> Result<(), Fault> {
         if marker.is_empty() || marker.len() > MAX_BYTES {
             return Err(Fault::Refused(format!("the marker {marker:?} must have 1 to {MAX_BYTES} bytes")));
         }
-        rustix::fs::fsetxattr(folder.fd(), self.name(), marker.as_bytes(), XattrFlags::CREATE)
+        rustix::fs::fsetxattr(folder.fd(), self.name(), marker.as_bytes(), flags)
             .failed("mark", folder.path())
     }
 }

@@ -95,7 +95,13 @@ macro_rules! volume_promises {
             remove_again_is_success
             remove_with_another_marker_is_a_conflict_and_removes_nothing
             remove_leaves_the_neighbours
+            adopt_gives_a_leaf_another_marker_and_touches_nothing_in_it
+            adopt_again_is_success
+            adopt_needs_the_marker_that_was_named
+            adopt_marks_a_leaf_whose_marker_is_lost
+            adopt_needs_a_plain_folder
             list_names_every_leaf_with_a_marker_and_nothing_else
+            instances_are_all_that_have_a_folder
             files_are_read_back_as_saved
             files_not_named_again_are_removed
             a_file_may_become_a_folder_and_back
@@ -181,6 +187,68 @@ fn is_conflict<T: std::fmt::Debug>(answer: Result<T, Fault>) {
 
 pub(super) fn is_refused<T: std::fmt::Debug>(answer: Result<T, Fault>) {
     assert!(matches!(answer, Err(Fault::Refused(_))), "{answer:?}");
+}
+
+async fn adopt_gives_a_leaf_another_marker_and_touches_nothing_in_it(world: &dyn VolumeWorld) {
+    let leaf = leaf("i", "pgdata");
+    world.volumes().make(&leaf, MARKER, None, Some(0o750)).await.expect("a leaf can be made");
+    world.fill(&leaf).await;
+    let before = facts(world, &leaf).await;
+    world.volumes().adopt(&leaf, Some(MARKER), OTHER_MARKER).await.expect("a leaf can be adopted");
+    let after = facts(world, &leaf).await;
+    assert_eq!(after, LeafFacts { marker: Some(OTHER_MARKER.to_owned()), ..before });
+    world.volumes().set(&leaf, OTHER_MARKER, None, Some(0o700)).await.expect("it is the new one's");
+    is_conflict(world.volumes().remove(&leaf, MARKER).await);
+    assert!(world.outside_is_whole().await);
+}
+
+async fn adopt_again_is_success(world: &dyn VolumeWorld) {
+    let leaf = leaf("i", "pgdata");
+    make(world, &leaf).await;
+    for _ in 0..2 {
+        world.volumes().adopt(&leaf, Some(MARKER), OTHER_MARKER).await.expect("a leaf can be adopted");
+    }
+    assert_eq!(facts(world, &leaf).await.marker.as_deref(), Some(OTHER_MARKER));
+}
+
+async fn adopt_needs_the_marker_that_was_named(world: &dyn VolumeWorld) {
+    let leaf = leaf("i", "pgdata");
+    make(world, &leaf).await;
+    is_conflict(world.volumes().adopt(&leaf, None, OTHER_MARKER).await);
+    is_conflict(world.volumes().adopt(&leaf, Some("somebody-else"), OTHER_MARKER).await);
+    assert_eq!(facts(world, &leaf).await.marker.as_deref(), Some(MARKER));
+    world.lose(&leaf).await;
+    is_conflict(world.volumes().adopt(&leaf, Some(MARKER), OTHER_MARKER).await);
+    assert_eq!(facts(world, &leaf).await.marker, None);
+}
+
+async fn adopt_marks_a_leaf_whose_marker_is_lost(world: &dyn VolumeWorld) {
+    let leaf = leaf("i", "pgdata");
+    make(world, &leaf).await;
+    world.lose(&leaf).await;
+    world.volumes().adopt(&leaf, None, OTHER_MARKER).await.expect("a leaf can be adopted");
+    assert_eq!(facts(world, &leaf).await.marker.as_deref(), Some(OTHER_MARKER));
+}
+
+async fn adopt_needs_a_plain_folder(world: &dyn VolumeWorld) {
+    let leaf = leaf("i", "pgdata");
+    let missing = world.volumes().adopt(&leaf, None, OTHER_MARKER).await;
+    assert!(matches!(missing, Err(Fault::Missing(_))), "{missing:?}");
+    make(world, &leaf).await;
+    is_refused(world.volumes().adopt(&self::leaf("i", "pgdata/inner"), None, OTHER_MARKER).await);
+    world.take_away(&leaf).await;
+    world.put_link(&leaf).await;
+    is_conflict(world.volumes().adopt(&leaf, None, OTHER_MARKER).await);
+    assert!(world.outside_is_whole().await);
+}
+
+async fn instances_are_all_that_have_a_folder(world: &dyn VolumeWorld) {
+    assert_eq!(world.volumes().instances().await, Ok(Vec::new()));
+    make(world, &leaf("b", "pgdata")).await;
+    save(world, "a", &files(&[("compose.yaml", "services: {}")])).await;
+    assert_eq!(world.volumes().instances().await, Ok(vec!["a".to_owned(), "b".to_owned()]));
+    world.volumes().remove_files("a").await.expect("files can be removed");
+    assert_eq!(world.volumes().instances().await, Ok(vec!["b".to_owned()]));
 }
 
 async fn what_is_not_there_is_absent(world: &dyn VolumeWorld) {

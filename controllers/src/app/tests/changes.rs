@@ -12,8 +12,9 @@ use serde_json::json;
 
 use super::super::act::{as_declared, may_change};
 use super::super::children::{is_as_wanted, pins};
-use super::super::observe::{AppSeen, Files, RECORD, inline, is_copy_for, record, settle};
+use super::super::observe::{AppSeen, Files, inline, is_copy_for, settle};
 use super::super::plan::{AppStep, plan, seen as differences, target};
+use super::super::record::{RECORD, record};
 use super::super::refusals;
 use super::super::status::report;
 use super::{COMPOSE, converge, plan_steps, ready, seen, wanted, without_images};
@@ -90,7 +91,7 @@ fn a_package_is_read_again_only_when_another_is_named_or_a_person_asks() {
             poke.map(|at| BTreeMap::from([(hearth_meta::labels::POKED_AT.to_owned(), at.to_owned())]));
         app
     };
-    let saved = |app: &App| Files::from([(RECORD.to_owned(), record(app))]);
+    let saved = |app: &App| Files::from([(RECORD.to_owned(), record(app, "home", &[]))]);
     let kept = saved(&packaged("/p", None, |_| {}));
     let stop: fn(&mut AppSpec) = |spec| spec.state = Power::Stopped;
     assert!(is_copy_for(&packaged("/p", None, stop), &kept));
@@ -126,7 +127,7 @@ fn an_app_that_runs_keeps_its_page_whatever_else_is_said_of_it() {
 fn updated(compose: &str, change: impl FnOnce(&mut AppSpec)) -> (Wanted<App>, Files) {
     let before = wanted(|_| {});
     let mut kept = inline(COMPOSE);
-    kept.insert(RECORD.to_owned(), record(&before.object));
+    kept.insert(RECORD.to_owned(), record(&before.object, "home", &[]));
     let after = wanted(|spec| {
         spec.compose = Some(compose.to_owned());
         change(spec);

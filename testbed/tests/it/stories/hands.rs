@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use hearth::cli::exit::Exit;
 use hearth_capabilities::containers::{ContainerFacts, JoinedNetwork, RunState};
-use hearth_capabilities::networks::NewNetwork;
+use hearth_capabilities::networks::{NetworkFacts, NewNetwork};
 use hearth_engine::Query;
+use hearth_meta::labels;
 
 use crate::home::{Alteration, Home, app, on_pretend, on_real, page, trio};
 
@@ -123,7 +124,11 @@ async fn networks_cut(home: &Home) {
     home.until_served("trio").await;
     assert!(home.count("Network", "trio", "Drifted", "it was gone").await > 0);
     let after = home.hands.networks.inspect(&network).await.unwrap().unwrap();
-    assert_eq!((after.subnet, after.labels), (before.subnet, before.labels));
+    let declared = |mut network: NetworkFacts| {
+        network.labels.remove(labels::MADE_AT);
+        (network.subnet, network.labels)
+    };
+    assert_eq!(declared(after), declared(before));
     assert_eq!(home.id("trio-web").await, id, "a network is mended without making its containers anew");
     let still = home.container("system/caddy").await.unwrap();
     assert_eq!((still.id, still.state.started_at), (proxy.id, proxy.state.started_at));
@@ -266,6 +271,7 @@ async fn impostors(home: &Home) {
 fn shape(mut facts: ContainerFacts) -> ContainerFacts {
     facts.id = String::new();
     facts.state = RunState::default();
+    facts.labels.remove(labels::MADE_AT);
     for place in &mut facts.networks {
         (place.ip, place.network_id) = Default::default();
     }

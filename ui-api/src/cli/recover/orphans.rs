@@ -35,36 +35,40 @@ fn questions(status: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Every question with what it is about, and what is kept.
-pub(super) fn tell(status: &Value, out: &Output) {
+pub(super) fn lines(status: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
     for question in questions(status) {
         let kind = question["kind"].as_str().unwrap_or_default();
         let plural = kind_called(kind).map_or_else(|| kind.to_lowercase(), |kind| kind.plural.to_owned());
         let asked = &question["asked"];
         if !asked.is_null() {
             let (why, id) = (word(&question["why"]), word(&asked["id"]));
-            out.line(&format!(
+            lines.push(format!(
                 "Of {plural}, {why}. None of these is removed before somebody answers (set {id}):"
             ));
-            items(asked, out);
-            out.line(&format!("  Remove them with `hearth recover remove-orphans {plural} --set {id}`,"));
-            out.line(&format!("  or keep them with `hearth recover keep-orphans {plural} --set {id}`."));
+            lines.extend(items(asked));
+            lines.push(format!("  Remove them with `hearth recover remove-orphans {plural} --set {id}`,"));
+            lines.push(format!("  or keep them with `hearth recover keep-orphans {plural} --set {id}`."));
         }
         let kept = &question["kept"];
         if !kept.is_null() {
-            out.line(&format!("Of {plural}, these have no object and are kept (set {}):", word(&kept["id"])));
-            items(kept, out);
+            lines
+                .push(format!("Of {plural}, these have no object and are kept (set {}):", word(&kept["id"])));
+            lines.extend(items(kept));
         }
     }
+    lines
 }
 
-fn items(set: &Value, out: &Output) {
-    for item in set["items"].as_array().into_iter().flatten() {
+fn items(set: &Value) -> Vec<String> {
+    let one = |item: &Value| {
         let was = match item["object"].as_str() {
             Some(object) => format!("was made for {object}"),
             None => format!("was made for uid {}, which no history knows", word(&item["uid"])),
         };
-        out.line(&format!("  {}  {was}", word(&item["name"])));
-    }
+        format!("  {}  {was}", word(&item["name"]))
+    };
+    set["items"].as_array().into_iter().flatten().map(one).collect()
 }
 
 fn word(value: &Value) -> &str {
@@ -87,7 +91,7 @@ pub(super) async fn answer(args: &Orphans, answer: &str, client: &Client, out: &
     };
     let id = word(&now["id"]);
     if args.set.is_none() {
-        items(now, out);
+        items(now).iter().for_each(|line| out.line(line));
     }
     if args.set.is_none() && !args.yes {
         let what = match answer {

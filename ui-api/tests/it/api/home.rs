@@ -52,6 +52,7 @@ impl Home {
             containers: None,
             engine: None,
             manifests: None,
+            machine: None,
         };
         let server = Server::start(options).await.unwrap();
         let client = client(Kubeconfig::read_from(server.kubeconfig()).unwrap()).await;

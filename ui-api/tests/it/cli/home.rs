@@ -66,6 +66,7 @@ impl Home {
             containers: None,
             engine: None,
             manifests: None,
+            machine: None,
         };
         let server = Server::start(server).await.unwrap();
         let kubeconfig = server.kubeconfig().display().to_string();

@@ -63,7 +63,7 @@ async fn why_walks_to_the_root_and_says_what_to_do() {
          \x20 └─ container/photos-web   ● Waiting  Waits for its volume\n\
          \x20    └─ volume/photos-data  ✗ NeedsYou  Its data is gone from the disk   ← root cause\n\
          \n\
-         You can: Bring the disk or the data back, or delete the volume\n"
+         You can: Bring the disk or the data back; `hearth recover status` says how it is taken up\n"
     );
 }
 
