@@ -111,6 +111,7 @@ impl World {
             edge_https_port: 443,
             caddy_image: Some("hearth/caddy:local".to_owned()),
             network_pool: hearth_kinds::network::Pool::parse("10.89.0.0/16").unwrap(),
+            manifests: None,
             name_prefix: "hearth".to_owned(),
             pretend: true,
             log: "warn".to_owned(),
