@@ -11,10 +11,12 @@
 //! - `read`: the files; `declared`: the objects they declare; `apply`: through the protocol; `removal`: what may go;
 //!   `wakeup`: when to look again; `standing`: what people are told.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use hearth_engine::store::{Deletion, EventKind, EventNote, Preconditions};
 use hearth_engine::{Key, Object, Store, WriteError, WriteOptions};
 use tokio::sync::Notify;
@@ -83,7 +85,17 @@ impl Folder {
         loop {
             // Heard from before the look, so that what changes during it is not lost.
             let mut changes = keeper.wakeups.store_changes(&keeper.store);
-            let next = keeper.look().await;
+            // A fault of ours over one file must not end the keeping of all others.
+            let next = match AssertUnwindSafe(keeper.look()).catch_unwind().await {
+                Ok(next) => next,
+                Err(_) => {
+                    tracing::error!("looking at the manifests folder broke off");
+                    let why = "looking at it broke off, which is a fault of Hearth's; see its log";
+                    lock(&keeper.folder.standing).blind = Some(why.to_owned());
+                    keeper.removals.could_not_tell();
+                    LOOK_AGAIN
+                }
+            };
             let asked = keeper.folder.asked.clone();
             let clock = keeper.store.clock().clone();
             tokio::select! { biased;
