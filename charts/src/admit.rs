@@ -25,6 +25,8 @@ mod health;
 mod mounts;
 mod given;
 mod surroundings;
+
+pub(crate) use service::is_host_name;
 mod references;
 
 /// What `${NAME}` becomes.

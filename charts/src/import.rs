@@ -113,6 +113,7 @@ fn read(
     let lookup = |name: &str| values.text(name);
     interpolate::interpolate(&mut document.root, &lookup)?;
     report.values = values.wanted();
+    service::leave_out_unknown_ports(&mut document.root, report);
     let files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let environment = BTreeMap::new();
     let mut loader = Loader {

@@ -6,6 +6,7 @@
 //! *Never*: touches the container engine; takes down what runs before everything that replaces it is here; deletes
 //! data, unless it is deleted itself with `dataPolicy: Delete`; keeps progress in memory.
 //! *When it cannot*: `Refused` with every problem of the compose file, while it goes on as it was admitted last;
+//! the same where a folder got another name and the data would stay behind;
 //! otherwise what its children say, the worst first. Stopping needs neither the source nor an image.
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ mod render;
 mod service;
 mod given;
 mod children;
+mod detached;
 mod plan;
 mod take_down;
 mod act;

@@ -91,7 +91,7 @@ fn checked(judge: &mut Judge<'_>, name: &str, node: &Node) {
     }
 }
 
-pub(super) fn is_host_name(text: &str) -> bool {
+pub(crate) fn is_host_name(text: &str) -> bool {
     let fits = |label: &str| {
         (1..=63).contains(&label.len())
             && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))

@@ -70,7 +70,7 @@ impl Chain<'_, '_> {
                 let (mut others, other_resets) = self.open(other, at)?;
                 self.base(&target, &mut others, other, &other_resets, &wrong)?
             }
-            None => self.base(&target, services, file, &[], &wrong)?,
+            None => self.base(&target, services, file, resets, &wrong)?,
         };
         if base.is_null() {
             return Ok(service);

@@ -23,15 +23,15 @@ pub(super) struct Front {
 pub(super) fn find(root: &Node, text: &str, template: &Template, report: &mut Report) -> Front {
     let empty = Map::new();
     let services = root.get("services").and_then(Node::as_map).unwrap_or(&empty);
-    let running: Vec<(&String, &Node)> = services
-        .iter()
-        .filter(|(_, service)| service.get("profiles").and_then(Node::as_list).is_none_or(<[Node]>::is_empty))
-        .collect();
+    let all = services.iter().filter(|(_, service)| {
+        service.get("profiles").and_then(Node::as_list).is_none_or(<[Node]>::is_empty)
+    });
+    let (proxies, running): (Vec<_>, Vec<_>) = all.partition(|(name, node)| is_proxy(name, node));
     let named =
         template.domain.as_ref().filter(|(name, _)| running.iter().any(|(running, _)| *running == name));
     let told = match named {
         Some((name, port)) => Front { service: Some(name.clone()), port: *port },
-        None => catalogue(root, &running, text),
+        None => catalogue(root, proxies.first().map(|(_, node)| *node), &running, text),
     };
     let service = told.service.or_else(|| guess(&running, &report.name));
     let ports = service.as_ref().and_then(|name| services.get(name)).map(ports_of).unwrap_or_default();
@@ -56,19 +56,25 @@ pub(super) fn find(root: &Node, text: &str, template: &Template, report: &mut Re
     Front { service, port }
 }
 
-fn catalogue(root: &Node, running: &[(&String, &Node)], text: &str) -> Front {
-    if let Some((_, node)) = running.iter().find(|(name, node)| is_proxy(name, node)) {
-        let pairs = node.get("environment").map(write::pairs_of).unwrap_or_default();
-        let value =
-            |key: &str| pairs.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.clone());
-        let host = value("APP_HOST").unwrap_or_default();
-        let named = |name: &str| host == *name || host.ends_with(&format!("_{name}_1"));
-        if let Some((name, _)) = running.iter().find(|(name, _)| named(name)) {
-            return Front {
-                service: Some((*name).clone()),
-                port: value("APP_PORT").and_then(|port| port.parse().ok()),
-            };
-        }
+/// What a stand-in for another tool's proxy says. Its host is a service, a container of the tool's naming, or a name the
+/// service itself goes by; its port holds even where the host is a variable of the tool.
+fn proxied(proxy: &Node, running: &[(&String, &Node)]) -> Front {
+    let pairs = proxy.get("environment").map(write::pairs_of).unwrap_or_default();
+    let value = |key: &str| pairs.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.clone());
+    let host = value("APP_HOST").unwrap_or_default();
+    let is_meant = |(name, node): &&(&String, &Node)| {
+        let made =
+            [format!("_{name}_1"), format!("-{name}-1")].iter().any(|end| host.ends_with(end.as_str()));
+        let own = ["container_name", "hostname"].iter().any(|key| text_of(node, key) == host);
+        host == **name || (made || own) && !host.is_empty()
+    };
+    let service = running.iter().find(is_meant).map(|(name, _)| (*name).clone());
+    Front { service, port: value("APP_PORT").and_then(|port| port.parse().ok()) }
+}
+
+fn catalogue(root: &Node, proxy: Option<&Node>, running: &[(&String, &Node)], text: &str) -> Front {
+    if let Some(front) = proxy.map(|proxy| proxied(proxy, running)) {
+        return front;
     }
     if let Some(casaos) = root.get("x-casaos") {
         let main = casaos

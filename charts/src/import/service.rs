@@ -4,6 +4,7 @@ use super::given::Given;
 use super::report::{Entry, Report, SetApart};
 use super::volumes::{Folders, Place};
 use super::{text_of, write};
+use crate::admit::is_host_name;
 use crate::compose::schema::Rule;
 use crate::compose::schema::service::SERVICE;
 use crate::node::{Map, Node, Value};
@@ -35,6 +36,26 @@ pub(super) fn leave_out_foreign_keys(root: &mut Node, report: &mut Report) {
                     report.dropped.push(Entry::new(format!("{path}.{key}"), "folders are made by Hearth"));
                 }
             }
+        }
+    }
+}
+
+/// Leaves out ports whose number in the container is a variable that only another tool knows.
+pub(super) fn leave_out_unknown_ports(root: &mut Node, report: &mut Report) {
+    let services = root.as_map_mut().and_then(|root| root.get_mut("services")).and_then(Node::as_map_mut);
+    for (name, service) in services.into_iter().flatten() {
+        let ports = service.as_map_mut().and_then(|fields| fields.get_mut("ports"));
+        let Some(Node { value: Value::List(ports), .. }) = ports else { continue };
+        let before = ports.len();
+        ports.retain(|port| {
+            port.as_text().is_none_or(|text| {
+                let number = text.split('/').next().unwrap_or_default();
+                !number.is_empty() && !number.ends_with(':')
+            })
+        });
+        if ports.len() < before {
+            let reason = "the number of a port is a variable of another tool; it is not reached from outside";
+            report.dropped.push(Entry::new(format!("services.{name}.ports"), reason));
         }
     }
 }
@@ -166,6 +187,9 @@ impl Stage<'_> {
             ("security_opt", _) => self.drop("every app is confined in the same way"),
             ("group_add", _) => self.groups(&field),
             ("extra_hosts", _) => self.hosts(&field),
+            ("hostname", name) if !crate::compose::secret::is_marked(name) && !is_host_name(name) => {
+                self.drop("it is not the name of a host; services are reached by their own names")
+            }
             // Not every machine can give more than it has, and then nothing would start.
             ("ulimits", _) => {
                 self.drop("the machine's own limits apply; add it again if the app asks for more")
@@ -216,8 +240,8 @@ impl Stage<'_> {
             _ => write::texts_of(field).iter().map(|text| text.replacen(':', "=", 1)).collect(),
         };
         let has_address = |text: &String| {
-            let address = text.split_once('=').map_or("", |(_, address)| address);
-            address == "host-gateway" || address.parse::<std::net::IpAddr>().is_ok()
+            let (name, address) = text.split_once('=').unwrap_or_default();
+            is_host_name(name) && (address == "host-gateway" || address.parse::<std::net::IpAddr>().is_ok())
         };
         let (kept, dropped): (Vec<_>, Vec<_>) = pairs.into_iter().partition(has_address);
         if !dropped.is_empty() {

@@ -185,8 +185,9 @@ impl Builder {
         if (reset || overriding) && !inherited {
             self.resets.push(self.parts());
         }
+        let dropped = reset || self.is_dropped();
         let weight_before = self.weight;
-        self.stack.push(Frame { open, at, anchor, weight_before, overriding, reset });
+        self.stack.push(Frame { open, at, anchor, weight_before, overriding, reset, dropped });
         Ok(())
     }
 
@@ -226,8 +227,7 @@ impl Builder {
             self.resets.push(self.parts());
         }
         let value = scalar::resolve(text, quoted, &tag).unwrap_or_else(|message| {
-            let path = self.path();
-            self.faults.add_at(at, path, message);
+            self.wrong(at, message);
             Value::Null
         });
         let node = Node::new(value, at);
@@ -237,15 +237,11 @@ impl Builder {
 
     fn key(&mut self, text: &str, merge: bool, value: &Value, at: At) -> Result<(), Faults> {
         if !merge && !matches!(value, Value::Text(_)) {
-            let message = format!("the key `{text}` is not text; put it in quotes");
-            let path = self.path();
-            self.faults.add_at(at, path, message);
+            self.wrong(at, format!("the key `{text}` is not text; put it in quotes"));
         }
         let Some(Frame { open: Open::Map(map), .. }) = self.stack.last_mut() else { return Ok(()) };
         if let Err(first) = map.take_key(Key { text: text.to_owned(), at, merge }) {
-            let message = format!("the key `{text}` is already set on line {first}; keep one of them");
-            let path = self.path();
-            self.faults.add_at(at, path, message);
+            self.wrong(at, format!("the key `{text}` is already set on line {first}; keep one of them"));
         }
         Ok(())
     }
@@ -288,6 +284,18 @@ impl Builder {
             Some(Open::List(_)) => {}
         }
         Ok(())
+    }
+
+    /// A problem with what a value says, where anybody reads it.
+    fn wrong(&mut self, at: At, message: impl Into<String>) {
+        if !self.is_dropped() {
+            let path = self.path();
+            self.faults.add_at(at, path, message);
+        }
+    }
+
+    fn is_dropped(&self) -> bool {
+        self.stack.last().is_some_and(|frame| frame.dropped)
     }
 
     fn wants_key(&self) -> bool {

@@ -21,6 +21,8 @@ pub(crate) struct Frame {
     pub overriding: bool,
     /// The whole level is dropped at its end.
     pub reset: bool,
+    /// This level, or one around it, is dropped: nobody reads what it says, so nothing there is wrong.
+    pub dropped: bool,
 }
 
 /// A mapping whose next event is a key, or the value of the key in hand.

@@ -157,6 +157,18 @@ fn kind(message: &str) -> String {
 
 /// Whether both agree, on a model (none) or on a refusal.
 fn compare(project: &Project, folder: &Path, program: &Path) -> Result<Option<String>, String> {
+    let mut difference = String::new();
+    // It goes through mappings in any order, so of some files it says one thing today and another tomorrow.
+    for _ in 0..4 {
+        match compare_once(project, folder, program) {
+            Ok(agreed) => return Ok(agreed),
+            Err(message) => difference = message,
+        }
+    }
+    Err(difference)
+}
+
+fn compare_once(project: &Project, folder: &Path, program: &Path) -> Result<Option<String>, String> {
     let theirs = docker_compose(project, folder, program)?;
     let ours = ours(project, folder);
     match (ours, theirs) {

@@ -15,6 +15,7 @@ use hearth_meta::{FieldDiff, Reason, Verdict};
 use serde_json::json;
 
 use super::children::{is_as_wanted, is_moving, pins, unready, verdict};
+use super::detached::detached;
 use super::observe::AppSeen;
 use super::record::RECORD;
 use super::render::Rendering;
@@ -139,6 +140,10 @@ fn stop(wanted: &Wanted<App>, facts: &AppSeen) -> Vec<AppStep> {
 
 /// From what is there to what was admitted.
 fn towards(rendering: &Rendering<'_>, facts: &AppSeen) -> Plan<AppStep> {
+    let left_behind = detached(rendering, facts);
+    if !left_behind.is_empty() {
+        return Plan::stuck(Reason::Refused, left_behind.join("; "));
+    }
     if !facts.files_saved {
         return Plan::steps(vec![AppStep::SaveFiles]);
     }

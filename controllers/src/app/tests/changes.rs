@@ -376,3 +376,37 @@ fn deletion_stops_a_service_before_what_it_depends_on_and_rings_at_once() {
     });
     assert_eq!(names(ring.into()), ["a", "b"]);
 }
+
+#[test]
+fn a_folder_with_another_name_is_no_reason_to_start_on_an_empty_one() {
+    let (children, ..) = converge(&wanted(|_| {}), Vec::new(), ready);
+    let renamed = wanted(|spec| spec.compose = Some(COMPOSE.replace("./pg:/data", "./other:/data")));
+    let without = wanted(|spec| spec.compose = Some(COMPOSE.replace(", volumes: ['./pg:/data']", "")));
+    // Before it ever ran there is nothing to lose.
+    let (fresh, _, plan_of_fresh) = converge(&renamed, children.clone(), ready);
+    assert!(fresh.iter().any(|child| child.name() == "photos-other") && plan_of_fresh == Plan::nothing());
+
+    let mut children = children;
+    set_status(&mut children, "Container", "photos-db", json!({"startedAt": "2026-01-01T00:00:00Z"}));
+    let facts = seen(&renamed, children.clone());
+    let plan = plan(&renamed, &facts);
+    assert_eq!(plan.steps, [], "nothing is changed, nothing is made");
+    let stuck = plan.stuck.unwrap();
+    assert_eq!(stuck.reason, Reason::Refused);
+    assert!(
+        stuck.message.contains("services.db.volumes") && stuck.message.contains("pg"),
+        "{}",
+        stuck.message
+    );
+    assert!(told(&renamed, &facts).status.common.message.unwrap_or_default().contains("take the mount out"));
+
+    // Put back, all is well; and taken out and put in again, it is what somebody wants.
+    assert_eq!(converge(&wanted(|_| {}), children.clone(), ready).2, Plan::nothing());
+    let (children, ..) = converge(&without, children, ready);
+    let (children, ..) = converge(&renamed, children, ready);
+    assert!(children.iter().any(|child| child.kind == "Volume" && child.name() == "photos-other"));
+    assert!(
+        children.iter().any(|child| child.kind == "Volume" && child.name() == "photos-pg"),
+        "its data stays"
+    );
+}
