@@ -21,6 +21,7 @@ const FOR_ONE: u32 = 0o400;
 /// Adds their files to the services.
 pub(super) fn add(judge: &mut Judge<'_>, services: &mut [Service], loaded: &Loaded) {
     let empty = Map::new();
+    let mut bytes = 0;
     let nodes = loaded.model.get("services").and_then(Node::as_map).unwrap_or(&empty);
     for (section, folder) in [("configs", "/"), ("secrets", "/run/secrets/")] {
         let sources = sources(judge, section, loaded);
@@ -29,7 +30,16 @@ pub(super) fn add(judge: &mut Judge<'_>, services: &mut [Service], loaded: &Load
             for (index, mount) in mounts.unwrap_or_default().iter().enumerate() {
                 let path = format!("services.{}.{section}[{index}]", given.name);
                 let name = text(mount, "source").unwrap_or_default();
-                let Some(content) = sources.get(name).cloned().flatten() else { continue };
+                let Some(content) = sources.get(name).and_then(Option::as_ref) else { continue };
+                // Before it is copied: one text in many services is many texts.
+                bytes += length(content);
+                if bytes > MOST_BYTES {
+                    let message = format!(
+                        "the texts of all configs are over {MOST_BYTES} bytes; put large ones into files of the package"
+                    );
+                    return judge.refuse(mount, path, message);
+                }
+                let content = content.clone();
                 let target = match text(mount, "target").unwrap_or(name) {
                     whole if whole.starts_with('/') => path::clean(whole),
                     part => path::clean(&format!("{folder}{part}")),
@@ -49,7 +59,6 @@ pub(super) fn add(judge: &mut Judge<'_>, services: &mut [Service], loaded: &Load
         given.files.sort();
         forbid_doubles(judge, given, nodes.get(&given.name));
     }
-    bound(judge, services);
 }
 
 fn text<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
@@ -164,16 +173,9 @@ fn forbid_doubles(judge: &mut Judge<'_>, given: &Service, node: Option<&Node>) {
     }
 }
 
-fn bound(judge: &mut Judge<'_>, services: &[Service]) {
-    let length = |file: &File| match &file.content {
+fn length(content: &FileContent) -> usize {
+    match content {
         FileContent::Parts(parts) => parts.iter().map(super::EnvPart::len).sum(),
         FileContent::OfPackage(_) => 0,
-    };
-    let all: usize = services.iter().flat_map(|service| &service.files).map(length).sum();
-    if all > MOST_BYTES {
-        let nowhere = Node::new(Value::Null, Default::default());
-        let message =
-            format!("the texts of all configs are {all} bytes; put large ones into files of the package");
-        judge.refuse(&nowhere, "configs", message);
     }
 }

@@ -173,7 +173,7 @@ fn add_link_aliases(model: &Node, services: &mut [Service]) {
 
 /// Ports of `ports`, then of `expose`. What `ports` asks of the host is said to have no effect.
 fn ports(judge: &mut Judge<'_>, name: &str, node: &Node) -> Vec<u16> {
-    let mut out: Vec<u16> = Vec::new();
+    let (mut out, mut seen): (Vec<u16>, BTreeSet<u16>) = Default::default();
     for (index, port) in node.get("ports").and_then(Node::as_list).unwrap_or_default().iter().enumerate() {
         let path = format!("services.{name}.ports[{index}]");
         let target = fields::amount(port.get("target")).and_then(|port| u16::try_from(port).ok());
@@ -193,7 +193,7 @@ fn ports(judge: &mut Judge<'_>, name: &str, node: &Node) -> Vec<u16> {
                 format!("host port {published} is not published; the app answers at its own address");
             judge.warn(port, path, message);
         }
-        if !out.contains(&target) {
+        if seen.insert(target) {
             out.push(target);
         }
     }
@@ -201,7 +201,7 @@ fn ports(judge: &mut Judge<'_>, name: &str, node: &Node) -> Vec<u16> {
         let text = port.as_text().unwrap_or_default();
         match exposed(text) {
             Some(ports) => ports.into_iter().for_each(|port| {
-                if !out.contains(&port) {
+                if seen.insert(port) {
                     out.push(port);
                 }
             }),

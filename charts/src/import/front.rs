@@ -7,6 +7,8 @@
 //!    the app or like a front, else one that no other waits for, else the first in the file.
 //! 4. Otherwise the first service that no other waits for.
 
+use std::collections::BTreeSet;
+
 use super::report::{Entry, Report, Route};
 use super::template::Template;
 use super::{text_of, write};
@@ -140,13 +142,8 @@ fn ports_of(node: &Node) -> Vec<u16> {
     let tcp = |port: &&Node| matches!(text_of(port, "protocol"), "" | "tcp");
     let exposed = node.get("expose").map(write::texts_of).unwrap_or_default();
     let exposed = exposed.iter().filter_map(|text| text.split('/').next()?.parse().ok());
-    let mut ports: Vec<u16> = Vec::new();
-    for port in published.iter().filter(tcp).filter_map(target).chain(exposed) {
-        if !ports.contains(&port) {
-            ports.push(port);
-        }
-    }
-    ports
+    let mut seen = BTreeSet::new();
+    published.iter().filter(tcp).filter_map(target).chain(exposed).filter(|port| seen.insert(*port)).collect()
 }
 
 /// The port that most likely answers with a page.

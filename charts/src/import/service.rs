@@ -1,5 +1,7 @@
 //! The fields of a service: kept, changed, left out, or refused.
 
+use std::collections::BTreeSet;
+
 use super::given::Given;
 use super::report::{Entry, Report, SetApart};
 use super::volumes::{Folders, Place};
@@ -445,9 +447,9 @@ impl Stage<'_> {
 
 /// The container's ports, in the order of the file: those of `ports` first, as in admission.
 fn expose(node: &Node, out: &mut Map) {
-    let mut ports: Vec<String> = Vec::new();
+    let (mut ports, mut seen): (Vec<String>, BTreeSet<String>) = Default::default();
     let mut add = |port: String| {
-        if !ports.contains(&port) {
+        if seen.insert(port.clone()) {
             ports.push(port);
         }
     };
