@@ -73,6 +73,15 @@ fn crowded() -> Hostile {
             "many ports",
             service(&format!("    ports:\n{}", many(20_000, &|n| format!("      - \"{}-65000\"\n", n + 1)))),
         ),
+        ("all ports many times", service(&format!("    ports:\n{}", "      - \"1-34999\"\n".repeat(20_000)))),
+        (
+            "one text in many services",
+            format!(
+                "services:\n{}configs:\n  c:\n    content: \"{}\"\n",
+                many(900, &|n| format!("  s{n}: {{image: a, configs: [c]}}\n")),
+                "x".repeat(900_000)
+            ),
+        ),
         (
             "many volumes",
             service(&format!("    volumes:\n{}", many(30_000, &|n| format!("      - ./a{n}:/a{n}\n")))),
