@@ -143,7 +143,7 @@ pub(crate) fn on_own_docker(story: impl AsyncFnOnce(&Home, &Dockerd)) {
         let folder = tempfile::tempdir().unwrap();
         let place = real::Place::take();
         let registry = Registry::new(real::connect(&offered.docker).await, &offered, &place.prefix);
-        let dockerd = Dockerd::start(folder.path().join("d"), &offered.registry).await;
+        let dockerd = Dockerd::start(&offered.registry).await;
         let config = Config {
             docker: dockerd.address(),
             caddy_image: Some(registry.image_of(&offered.caddy_image, "caddy:1").await),

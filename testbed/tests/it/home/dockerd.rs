@@ -25,13 +25,21 @@ impl Drop for Dockerd {
     fn drop(&mut self) {
         let _ = self.first.kill();
         let _ = self.first.wait();
+        // What is mounted in there goes with the last of its processes, a moment later.
+        for _ in 0..100 {
+            if fs::remove_dir_all(&self.folder).is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 
 impl Dockerd {
     /// Starts it, and the registry beside it.
-    pub(super) async fn start(folder: PathBuf, registry: &str) -> Self {
-        fs::create_dir_all(&folder).unwrap();
+    pub(super) async fn start(registry: &str) -> Self {
+        // A folder of its own, since it outlives the home's by a moment.
+        let folder = tempfile::tempdir().unwrap().keep();
         // The shell reaps whatever is left alone in there: a dead daemon must not look alive to the next one.
         let first = Command::new("unshare")
             .args(["--pid", "--fork", "--kill-child", "--net", "--mount", "--mount-proc", "bash", "-c"])
