@@ -134,15 +134,16 @@ fn record(instance: &str, bytes: &[u8]) -> Result<Record, String> {
 }
 
 impl Standing {
-    /// Every lineage that anything here tells, with how much does.
+    /// The lineages that tell whose this home is, with how often each is told. The records lie in its own folder, so
+    /// they go first; on the machine others may live beside it, under names of their own.
     pub fn lineages(&self) -> BTreeMap<String, usize> {
-        let mut lineages = BTreeMap::new();
         let of_records = self.instances.iter().filter_map(|instance| instance.readable()?.lineage.clone());
-        let of_things = self.things.iter().map(|thing| thing.lineage.clone());
-        for lineage in of_records.chain(of_things).filter(|lineage| !lineage.is_empty()) {
-            *lineages.entry(lineage).or_default() += 1;
+        let of_records = counted(of_records);
+        if !of_records.is_empty() {
+            return of_records;
         }
-        lineages
+        let named = self.things.iter().filter(|thing| thing.key.is_some());
+        counted(named.map(|thing| thing.lineage.clone()))
     }
 
     /// The latest version that anything of a lineage was made at.
@@ -180,4 +181,12 @@ impl Standing {
         let all = of_things.chain(self.own_parts(lineage)).chain(of_leaves);
         all.filter(|(key, uid)| !uid.is_empty() && seen.insert(key.clone())).collect()
     }
+}
+
+fn counted(lineages: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for lineage in lineages.filter(|lineage| !lineage.is_empty()) {
+        *counts.entry(lineage).or_default() += 1;
+    }
+    counts
 }
