@@ -12,6 +12,8 @@
 //! ever, secrets only as keyed hashes), `events` (merged by reason, 30 days).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use hearth_meta::KindInfo;
@@ -26,7 +28,16 @@ mod migrations;
 mod lock;
 mod mark;
 mod cipher;
+mod sum;
+mod meta;
+mod rows;
 mod disk;
+mod load;
+mod reader;
+mod verify;
+mod copies;
+mod replace;
+mod room;
 mod state;
 mod stage;
 mod writer;
@@ -43,6 +54,7 @@ mod error;
 pub use beneath::{Beneath, Commit, Gate};
 pub(crate) use cipher::hex;
 pub use cipher::{Cipher, KEY_BYTES};
+pub use copies::{CopiesReport, CopyFile, Every, copy_closed, list as list_copies};
 pub use error::{OpenError, WriteError};
 pub use events::{EventKind, EventNote, EventQuery, EventRow};
 pub use examine::{Examined, examine, read_mark};
@@ -50,12 +62,16 @@ pub use found::{Founding, found};
 pub use history::{HistoryRow, Past};
 pub use intent::Intent;
 pub use open::OpenOptions;
+pub use replace::Replacement;
+pub use room::{RoomReport, Space};
 pub use selector::{Query, Requirement, parse_selector};
 pub use stage::{Deletion, Edit, Preconditions, Write};
 pub use trust::LOST_HISTORY;
+pub use verify::{CopyFacts, verify};
 pub use watch::{Change, ChangeKind, Expired, Watch};
 
-use disk::Reader;
+use reader::Reader;
+use room::Room;
 use state::State;
 use writer::Request;
 
@@ -71,6 +87,9 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
+    /// The sources of what people ask for: by a program or a screen, and by a file in the manifests folder.
+    pub const PEOPLE: [&str; 2] = ["api", "manifests"];
+
     /// A controller's own write.
     pub fn controller(name: &str) -> Self {
         Self { actor: format!("controller/{name}"), source: "controller".into(), dry_run: false }
@@ -104,6 +123,11 @@ struct Inner {
     requests: mpsc::Sender<Request>,
     reader: Reader,
     beneath: Beneath,
+    file: PathBuf,
+    room: Room,
+    copies: copies::Copies,
+    /// How many batches this process has put down.
+    commits: AtomicU64,
     /// Why nothing may be changed in the world, until a person says go.
     observe_only: RwLock<Option<String>>,
 }
@@ -119,13 +143,9 @@ impl Store {
         self.inner.epoch
     }
 
-    /// Copies everything that is down into a file of its own, as it stands at one moment, while the store goes on.
-    /// Secrets in it can be read only with the store's key, which is not part of it.
-    ///
-    /// # Errors
-    /// A storage error, also where the file exists already.
-    pub async fn copy_to(&self, file: &std::path::Path) -> Result<(), WriteError> {
-        self.inner.reader.copy_to(file).await
+    /// How the store stands on its disk: space, reserve, and whether it can be written.
+    pub fn room(&self) -> RoomReport {
+        self.inner.room.report()
     }
 
     /// The clock everything here is dated by.
@@ -321,6 +341,7 @@ impl Store {
 
     /// Waits until everything asked for so far is down, then stops the writer. Later writes are refused.
     pub async fn close(&self) {
+        self.inner.reader.close().await;
         let (answer, answered) = oneshot::channel();
         if self.send(Request::Close(answer)).await.is_ok() {
             // The writer answers by going away.

@@ -17,6 +17,7 @@ REAL_SUITES = {
     "docker": r"\S+ \S*real_docker",
     "caddy": r"\S+ \S*real_caddy",
     "linux": r"\S+ \S*real_linux",
+    "small disk": r"hearth-engine\S* \S*real_small_disk",
 }
 OTHER_SUITES = {
     "house rules": r"hearth-testbed::it (layering|licences|machine|names|parity|schemas|tidy)::",

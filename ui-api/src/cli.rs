@@ -21,6 +21,7 @@ mod table;
 mod yaml;
 mod jsonpath;
 mod progress;
+mod confirm;
 mod apply;
 mod get;
 mod wait;
@@ -39,6 +40,8 @@ mod power;
 mod pause;
 mod reconcile;
 mod recover;
+mod backup;
+mod restore;
 mod explain;
 mod validate;
 mod compose;
@@ -91,6 +94,7 @@ struct Globals {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(crate::serve::ServeOptions),
+    Backup(backup::Backup),
     #[command(flatten)]
     Remote(Remote),
     Recover(recover::Recover),
@@ -129,6 +133,7 @@ enum Local {
     Explain(explain::Explain),
     Compose(compose::Compose),
     Import(import::Import),
+    Restore(restore::Restore),
     Completion(completion::Completion),
 }
 
@@ -190,10 +195,15 @@ async fn dispatch(cli: Cli, out: &Output) -> Outcome {
     let Globals { kubeconfig, context, namespace, .. } = &cli.globals;
     match cli.command {
         Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),
+        // Only some of it asks a server.
+        Command::Backup(args) => {
+            backup::run(args, || Client::open(kubeconfig.as_deref(), context.as_deref(), None), out).await
+        }
         Command::Local(Local::Validate(args)) => validate::run(&args, namespace.as_deref(), out),
         Command::Local(Local::Explain(args)) => explain::run(&args, out),
         Command::Local(Local::Compose(args)) => compose::run(&args, out),
         Command::Local(Local::Import(args)) => import::run(&args, out),
+        Command::Local(Local::Restore(args)) => restore::run(&args, out).await,
         Command::Local(Local::Completion(args)) => completion::run(&args, Cli::command(), out),
         Command::Recover(args) => {
             let reach = recover::Reach { kubeconfig: kubeconfig.as_deref(), context: context.as_deref() };

@@ -4,8 +4,10 @@
 //! - [`serve`]: `hearth serve`, with its settings in [`config`]; the one place where hands are chosen.
 //! - [`recover`]: what a person can do when the store and the machine do not belong together.
 //! - [`server`]: TLS, sign-in, the Kubernetes protocol, and the few places beside it.
+//! - [`backup`]: a home's store, key and credentials in one file.
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod cli;
 pub mod config;
 pub mod recover;

@@ -12,6 +12,8 @@ use hearth_engine::{Clock, Engine, Object, OpenOptions, Store, SystemClock, Writ
 use hearth_kinds::Settings;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::server::{Server, ServerOptions};
@@ -121,6 +123,29 @@ pub struct Running {
     /// The store behind it.
     pub store: Store,
     controllers: wiring::Controllers,
+    copies: Copies,
+}
+
+/// The task that copies the store by the clock.
+struct Copies {
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+}
+
+impl Copies {
+    fn start(store: &Store) -> Self {
+        let (store, stop) = (store.clone(), CancellationToken::new());
+        let stopped = stop.clone();
+        Self { stop, running: tokio::spawn(async move { store.keep_copies(stopped).await }) }
+    }
+
+    /// A copy that has begun is finished.
+    async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.running.await {
+            tracing::error!(error = %error, "the task of the copies ended badly");
+        }
+    }
 }
 
 impl Running {
@@ -157,7 +182,10 @@ impl Running {
             machine: Some(controllers.view(config)),
         };
         match Server::start(options).await {
-            Ok(server) => Ok(Self { server, store, controllers }),
+            Ok(server) => {
+                let copies = Copies::start(&store);
+                Ok(Self { server, store, controllers, copies })
+            }
             Err(error) => {
                 controllers.stop().await;
                 store.close().await;
@@ -175,6 +203,7 @@ impl Running {
     pub async fn stop(self) {
         self.server.stop().await;
         self.controllers.stop().await;
+        self.copies.stop().await;
         self.store.close().await;
     }
 }

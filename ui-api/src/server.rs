@@ -5,7 +5,7 @@
 //! - `credential`: the admin's token and the kubeconfig file.
 //! - `sign_in`: who asks.
 //! - `listen`: accepting connections, and stopping.
-//! - `logs`, `history`, `preview`, `live`, `look`, `recover`, `folder`: what is not a resource.
+//! - `logs`, `history`, `preview`, `live`, `look`, `recover`, `folder`, `backup`: what is not a resource.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ mod orphans;
 mod drift;
 mod pauses;
 mod folder;
+mod backup;
 mod live;
 mod look;
 
@@ -89,7 +90,8 @@ impl Server {
             Credential::settle(&data_dir.join("pki"), &kubeconfig, authority.certificate(), address)?;
         let closing = CancellationToken::new();
         let wire = Wire::new(store.clone(), VERSION, closing.clone());
-        let places = routes::Places { wire, store, containers, engine, manifests, machine };
+        let backup = Arc::default();
+        let places = routes::Places { wire, store, containers, engine, manifests, machine, backup };
         let router = routes::router(places, credential);
         let running = tokio::spawn(listen::serve(listener, authority, router, closing.clone()));
         Ok(Self { address, kubeconfig, closing, running })

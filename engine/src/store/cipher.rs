@@ -32,7 +32,7 @@ impl Cipher {
         match std::fs::read(path) {
             Ok(bytes) => {
                 let key = <[u8; KEY_BYTES]>::try_from(bytes)
-                    .map_err(|_| OpenError::Key(path.display().to_string()))?;
+                    .map_err(|_| OpenError::Key { key: path.display().to_string(), folder: String::new() })?;
                 Ok(Self::of(key))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && may_make => {

@@ -29,34 +29,103 @@ pub enum OpenError {
         source: std::io::Error,
     },
     /// The key beside it is not the one it was written with, or is damaged.
-    #[error("the key {0} does not fit the store; bring the store and its key back together, from one backup")]
-    Key(String),
+    #[error(
+        "the key {key} does not fit the store; bring both back together from one backup: \
+         `hearth restore BACKUP --data-dir {folder}`"
+    )]
+    Key {
+        /// The key's file.
+        key: String,
+        /// The folder of the store.
+        folder: String,
+    },
     /// The store's key is there and its file is not, or is empty.
     #[error(
-        "{0} is missing or empty though its key is there; bring it back from a copy, or move the key away to start anew"
+        "{file} is missing or empty though its key is there; {}; or move the key away to start anew",
+        way_back(folder)
     )]
-    Missing(String),
-    /// SQLite finds the file damaged.
-    #[error("the store is damaged: {0}; put a copy of it, and of its key, in its place")]
-    Damaged(String),
+    Missing {
+        /// The store's file.
+        file: String,
+        /// The folder it should lie in.
+        folder: String,
+    },
+    /// The file is damaged, or mixed from two.
+    #[error("the store in {folder} is damaged: {what}; {}", way_back(folder))]
+    Damaged {
+        /// The folder it lies in.
+        folder: String,
+        /// What was found.
+        what: String,
+    },
     /// SQLite failed.
-    #[error("the store cannot be read: {0}")]
-    Sqlite(#[from] sqlx::Error),
+    #[error("the store in {folder} cannot be read: {source}")]
+    Sqlite {
+        /// The folder it lies in.
+        folder: String,
+        /// What SQLite said.
+        source: sqlx::Error,
+    },
 }
 
-/// SQLite's words for a file that is damaged, is no database, or is one of somebody else's.
-const DAMAGE: [i64; 3] = [1, 11, 26];
+/// What a person does about a store that is lost or damaged.
+fn way_back(folder: &str) -> String {
+    format!(
+        "`hearth backup list --data-dir {folder}` shows its copies, \
+         `hearth restore FILE --data-dir {folder}` puts one of them, or a backup, in its place"
+    )
+}
+
+/// SQLite's codes for a page that is not what it should be, and for a file that is no database.
+const DAMAGE: [i32; 2] = [11, 26];
+
+/// The primary code of what SQLite said, without its finer distinctions.
+pub(super) fn code_of(error: &sqlx::Error) -> Option<i32> {
+    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
+}
+
+impl From<sqlx::Error> for OpenError {
+    fn from(source: sqlx::Error) -> Self {
+        match (&source, code_of(&source)) {
+            (_, Some(code)) if DAMAGE.contains(&code) => Self::damaged(source.to_string()),
+            // A column that is not of the type it was written as.
+            (sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_), _) => {
+                Self::damaged(source.to_string())
+            }
+            _ => Self::Sqlite { folder: String::new(), source },
+        }
+    }
+}
+
+impl OpenError {
+    /// Damage that was found where the folder is not known; [`OpenError::of`] adds it.
+    pub(super) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { folder: String::new(), what: what.into() }
+    }
+
+    /// The same of the store in this folder.
+    pub(super) fn of(self, data_dir: &std::path::Path) -> Self {
+        let folder = data_dir.display().to_string();
+        match self {
+            Self::Damaged { what, .. } => Self::Damaged { folder, what },
+            Self::Sqlite { source, .. } => Self::Sqlite { folder, source },
+            Self::Missing { file, .. } => Self::Missing { file, folder },
+            Self::Key { key, .. } => Self::Key { key, folder },
+            other => other,
+        }
+    }
+}
+
+/// SQLite's code for a table that is not there: a file of somebody else's.
+const OF_ANOTHER: i32 = 1;
 
 impl OpenError {
     /// Whether the file itself is at fault, so that only another one helps; not a disk, a right or a program.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged(_) => true,
-            Self::Sqlite(sqlx::Error::Database(error)) => {
-                // The low byte is the kind of fault; what is above it says more.
-                let code = error.code().and_then(|code| code.parse::<i64>().ok());
-                code.is_some_and(|code| DAMAGE.contains(&(code & 0xff)))
-            }
+            Self::Damaged { .. } => true,
+            Self::Sqlite { source, .. } => code_of(source) == Some(OF_ANOTHER),
             _ => false,
         }
     }
@@ -77,6 +146,9 @@ pub enum WriteError {
     /// What was asked for is wrong; every problem is listed.
     #[error("{}", listed(.0))]
     Invalid(Vec<Problem>),
+    /// The disk is full, or nearly; nothing of it was kept. It says how much is free and what to do.
+    #[error("{0}")]
+    NoRoom(String),
     /// The disk or SQLite failed; nothing of it was kept.
     #[error("the store could not write: {0}")]
     Storage(String),

@@ -4,8 +4,6 @@ use hearth_meta::{ObjectRef, Timestamp};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::error::WriteError;
-
 /// How long an event is kept after it last happened.
 pub(super) const KEPT_DAYS: i64 = 30;
 
@@ -45,6 +43,20 @@ pub struct EventNote {
     pub reporter: String,
 }
 
+impl EventNote {
+    /// An event of the store itself, which is no object: it stands for one of that name.
+    pub(super) fn of_store(lineage: &str, kind: EventKind, reason: &str, message: &str) -> Self {
+        Self {
+            about: ObjectRef { kind: "Store".into(), namespace: None, name: "store".into() },
+            uid: lineage.to_owned(),
+            kind,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            reporter: "store".into(),
+        }
+    }
+}
+
 /// Asks for events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventQuery {
@@ -74,30 +86,32 @@ pub struct EventRow {
 }
 
 impl EventRow {
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, WriteError> {
-        let time = |name: &str| row.get::<String, _>(name).parse().unwrap_or(Timestamp::UNIX_EPOCH);
-        let namespace: String = row.get("namespace");
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        let time = |name: &str| -> Result<Timestamp, sqlx::Error> {
+            row.try_get::<&str, _>(name)?.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))
+        };
+        let namespace: String = row.try_get("namespace")?;
         Ok(Self {
-            id: row.get("id"),
+            id: row.try_get("id")?,
             note: EventNote {
                 about: ObjectRef {
-                    kind: row.get("kind"),
+                    kind: row.try_get("kind")?,
                     namespace: (!namespace.is_empty()).then_some(namespace),
-                    name: row.get("name"),
+                    name: row.try_get("name")?,
                 },
-                uid: row.get("uid"),
-                kind: if row.get::<String, _>("type") == "Warning" {
+                uid: row.try_get("uid")?,
+                kind: if row.try_get::<&str, _>("type")? == "Warning" {
                     EventKind::Warning
                 } else {
                     EventKind::Normal
                 },
-                reason: row.get("reason"),
-                message: row.get("message"),
-                reporter: row.get("reporter"),
+                reason: row.try_get("reason")?,
+                message: row.try_get("message")?,
+                reporter: row.try_get("reporter")?,
             },
-            count: row.get("count"),
-            first_at: time("first_at"),
-            last_at: time("last_at"),
+            count: row.try_get("count")?,
+            first_at: time("first_at")?,
+            last_at: time("last_at")?,
         })
     }
 }

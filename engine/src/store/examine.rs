@@ -6,9 +6,9 @@ use super::cipher::Cipher;
 use super::error::OpenError;
 use super::lock::StoreLock;
 use super::mark::{self, Reached};
-use super::open::{MARK, check, is_there, told};
-use super::trust::OBSERVE_ONLY;
-use super::{disk, migrations};
+use super::open::is_there;
+use super::state::RECENT_CHANGES;
+use super::{disk, load, meta, migrations};
 
 /// What a store that could be opened says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,35 +33,55 @@ pub async fn examine(data_dir: &Path) -> Result<Option<Examined>, OpenError> {
         return Ok(None);
     }
     let _lock = StoreLock::take(data_dir)?;
-    let (has_file, has_key) = (is_there(&file)?, is_there(&key)?);
-    let size = if has_file { size_of(&file)? } else { 0 };
+    look(data_dir, &file, &key).await.map_err(|error| error.of(data_dir))
+}
+
+async fn look(data_dir: &Path, file: &Path, key: &Path) -> Result<Option<Examined>, OpenError> {
+    let (has_file, has_key) = (is_there(file)?, is_there(key)?);
+    let lost = || OpenError::Missing { file: file.display().to_string(), folder: String::new() };
+    let size = if has_file { size_of(file)? } else { 0 };
     if size == 0 {
-        let lost = || OpenError::Missing(file.display().to_string());
         return if has_key { Err(lost()) } else { Ok(None) };
     }
-    let mut connection = disk::connect(&file, true).await?;
-    check(&mut connection).await?;
+    let mut connection = disk::connect(file, true).await?;
+    load::check_shape(&mut connection).await?;
     let (found, known) = (migrations::read_version(&mut connection).await?, migrations::newest());
     if found > known {
         return Err(OpenError::Newer { found, known });
     }
     if found == 0 {
-        return if has_key { Err(OpenError::Missing(file.display().to_string())) } else { Ok(None) };
+        return if has_key { Err(lost()) } else { Ok(None) };
     }
-    let cipher = Cipher::load(&key, false)?;
-    if told(&mut connection, "key").await?.is_some_and(|mark| mark != cipher.mark()) {
-        return Err(OpenError::Key(key.display().to_string()));
+    let cipher = Cipher::load(key, false)?;
+    let words = meta::load_of(&mut connection, found).await?;
+    if words.get(meta::KEY).is_some_and(|mark| *mark != cipher.mark()) {
+        return Err(OpenError::Key { key: key.display().to_string(), folder: String::new() });
     }
-    let lineage = told(&mut connection, "lineage").await?.unwrap_or_default();
-    let loaded = disk::load(&mut connection, &cipher, 1).await?;
-    let reached = mark::read(&data_dir.join(MARK))?;
-    let behind = |reached: &Reached| mark::why_observe_only(reached, &lineage, loaded.resource_version);
-    let observe_only = match told(&mut connection, OBSERVE_ONLY).await? {
-        Some(why) => Some(why),
+    let number = |word: &str| words.get(word).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+    let resource_version = if found >= meta::WITH_SUMS {
+        load::check_index(&mut connection).await?;
+        load::check_agreement(&mut connection, number(meta::WATCHED_FROM)).await?;
+        load::load(&mut connection, &cipher, RECENT_CHANGES).await?.resource_version
+    } else {
+        // It is read in full once it has been brought to the schema of this program.
+        let newest: Option<i64> =
+            sqlx::query_scalar("SELECT max(rv) FROM changes").fetch_one(&mut connection).await?;
+        u64::try_from(newest.unwrap_or(0)).unwrap_or(0)
+    };
+    let lineage = words.get(meta::LINEAGE).cloned().unwrap_or_default();
+    let reached = mark::read(&data_dir.join(mark::FILE))?;
+    let come_to = Reached {
+        lineage: lineage.clone(),
+        resource_version: resource_version.max(number(meta::WATCHED_FROM)),
+        intents: number(meta::INTENTS),
+    };
+    let behind = |reached: &Reached| mark::why_observe_only(reached, &come_to);
+    let observe_only = match words.get(meta::OBSERVE_ONLY) {
+        Some(why) => Some(why.clone()),
         None => reached.as_ref().and_then(behind),
     };
     Ok(Some(Examined {
-        resource_version: loaded.resource_version,
+        resource_version,
         observe_only,
         mark: reached.map(|reached| (reached.lineage, reached.resource_version)),
         lineage,
@@ -73,7 +93,7 @@ pub async fn examine(data_dir: &Path) -> Result<Option<Examined>, OpenError> {
 /// # Errors
 /// Where it cannot be read.
 pub fn read_mark(data_dir: &Path) -> Result<Option<(String, u64)>, OpenError> {
-    Ok(mark::read(&data_dir.join(MARK))?.map(|reached| (reached.lineage, reached.resource_version)))
+    Ok(mark::read(&data_dir.join(mark::FILE))?.map(|reached| (reached.lineage, reached.resource_version)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the store looks at its own files")]

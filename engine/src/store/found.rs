@@ -8,9 +8,10 @@ use crate::object::Key;
 use super::disk;
 use super::error::OpenError;
 use super::lock::StoreLock;
+use super::meta;
 use super::migrations;
 use super::open::is_there;
-use super::trust::{Note, OBSERVE_ONLY, WATCHED_FROM};
+use super::trust::Note;
 
 /// What a new store is founded with.
 #[derive(Clone, Debug)]
@@ -42,9 +43,9 @@ pub async fn found(data_dir: &Path, founding: &Founding) -> Result<(), OpenError
     let Founding { lineage, resource_version, observe_only, uids } = founding;
     let next = (resource_version + 1).to_string();
     let mut transaction = sqlx::Connection::begin_with(&mut connection, "BEGIN IMMEDIATE").await?;
-    for (key, value) in [("lineage", lineage), (OBSERVE_ONLY, observe_only), (WATCHED_FROM, &next)] {
-        let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
-        sqlx::query(sql).bind(key).bind(value).execute(&mut *transaction).await?;
+    let words = [(meta::LINEAGE, lineage), (meta::OBSERVE_ONLY, observe_only), (meta::WATCHED_FROM, &next)];
+    for (key, value) in words {
+        meta::put(&mut transaction, key, value).await?;
     }
     for (key, uid) in uids {
         Note::Remember(key.clone(), uid.clone()).put(&mut transaction).await?;

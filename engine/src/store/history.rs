@@ -10,6 +10,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::cipher::Cipher;
+use super::rows::history_sum;
 use crate::object::{Key, Object};
 
 /// One write of a spec.
@@ -50,18 +51,45 @@ impl Past {
 }
 
 impl HistoryRow {
-    pub(super) fn read(row: &SqliteRow) -> Self {
-        let json = |name: &str| row.get::<String, _>(name);
-        Self {
-            resource_version: row.get("rv"),
-            at: json("at").parse().unwrap_or(Timestamp::UNIX_EPOCH),
-            generation: row.get("generation"),
-            verb: row.get("verb"),
-            actor: row.get("actor"),
-            source: row.get("source"),
-            differences: serde_json::from_str(&json("differences")).unwrap_or_default(),
-            spec: serde_json::from_str(&json("spec")).unwrap_or_default(),
+    /// A row that is not what was written is an error: it is the audit log.
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        let text = |name: &str| row.try_get::<&str, _>(name);
+        let resource_version = row.try_get("rv")?;
+        let damaged = |what: String| sqlx::Error::Decode(what.into());
+        if row.try_get::<Option<i64>, _>("sum")?.is_some_and(|kept| Self::sum(row).ok() != Some(kept)) {
+            return Err(damaged(format!("the write of version {resource_version} is not what was put down")));
         }
+        let unread = |error: serde_json::Error| sqlx::Error::Decode(Box::new(error));
+        Ok(Self {
+            resource_version,
+            at: text("at")?.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            generation: row.try_get("generation")?,
+            verb: row.try_get("verb")?,
+            actor: row.try_get("actor")?,
+            source: row.try_get("source")?,
+            differences: serde_json::from_str(text("differences")?).map_err(unread)?,
+            spec: serde_json::from_str(text("spec")?).map_err(unread)?,
+        })
+    }
+
+    fn sum(row: &SqliteRow) -> Result<i64, sqlx::Error> {
+        let text = |name: &str| row.try_get::<&str, _>(name);
+        let numbers = [row.try_get("rv")?, row.try_get("generation")?];
+        Ok(history_sum(
+            numbers,
+            [
+                text("at")?,
+                text("kind")?,
+                text("namespace")?,
+                text("name")?,
+                text("uid")?,
+                text("verb")?,
+                text("actor")?,
+                text("source")?,
+                text("differences")?,
+                text("spec")?,
+            ],
+        ))
     }
 }
 

@@ -14,8 +14,11 @@ use std::path::Path;
 
 use super::error::OpenError;
 
-/// Digits of a resourceVersion, so that every mark is as long as the one before and overwrites it whole.
+/// Digits of each number, so that every mark is as long as the one before and overwrites it whole.
 const DIGITS: usize = 20;
+
+/// The file of the high-water mark, in the data directory.
+pub(super) const FILE: &str = "high-water";
 
 /// The file of the mark, open for writing.
 pub(super) struct Mark {
@@ -28,6 +31,8 @@ pub(super) struct Mark {
 pub(super) struct Reached {
     pub(super) lineage: String,
     pub(super) resource_version: u64,
+    /// How often intents were put down; they give out no resourceVersion.
+    pub(super) intents: u64,
 }
 
 impl Mark {
@@ -40,8 +45,8 @@ impl Mark {
     }
 
     /// Moves the mark. A failure costs only the chance to notice an older copy, and is logged.
-    pub(super) fn move_to(&self, resource_version: u64) {
-        let line = format!("{} {resource_version:0DIGITS$}\n", self.lineage);
+    pub(super) fn move_to(&self, resource_version: u64, intents: u64) {
+        let line = format!("{} {resource_version:0DIGITS$} {intents:0DIGITS$}\n", self.lineage);
         if let Err(error) = self.file.write_all_at(line.as_bytes(), 0) {
             tracing::warn!(error = %error, "the store's high-water mark could not be moved");
         }
@@ -60,25 +65,42 @@ pub(super) fn read(path: &Path) -> Result<Option<Reached>, OpenError> {
 
 fn parse(text: &str) -> Option<Reached> {
     let (lineage, rest) = text.split_once(' ')?;
-    let digits = rest.strip_suffix('\n').filter(|digits| digits.len() == DIGITS)?;
-    let resource_version = digits.parse().ok()?;
-    Some(Reached { lineage: lineage.to_owned(), resource_version })
+    let numbers = rest.strip_suffix('\n')?.split(' ').map(|digits| match digits.len() {
+        DIGITS => digits.parse().ok(),
+        _ => None,
+    });
+    // The second is missing in a mark from before intents were counted.
+    let (resource_version, intents) = match numbers.collect::<Option<Vec<u64>>>()?[..] {
+        [resource_version] => (resource_version, 0),
+        [resource_version, intents] => (resource_version, intents),
+        _ => return None,
+    };
+    Some(Reached { lineage: lineage.to_owned(), resource_version, intents })
 }
 
-/// Why a store that has come to `resource_version` is only looked at, if the mark says so.
-pub(super) fn why_observe_only(reached: &Reached, lineage: &str, resource_version: u64) -> Option<String> {
-    if reached.lineage != lineage {
+/// Why a store is only looked at, if the mark says more than `store` has come to.
+pub(super) fn why_observe_only(reached: &Reached, store: &Reached) -> Option<String> {
+    if reached.lineage != store.lineage {
         return Some("This store belongs to another home than the one that was here before".to_owned());
     }
-    (reached.resource_version > resource_version).then(|| {
-        let behind = reached.resource_version - resource_version;
-        format!("This store is an older copy: {behind} changes that were made since are not in it")
-    })
+    match reached.resource_version.saturating_sub(store.resource_version) {
+        0 if reached.intents > store.intents => {
+            Some("This store is an older copy: what was last being done is not in it".to_owned())
+        }
+        0 => None,
+        behind => {
+            Some(format!("This store is an older copy: {behind} changes that were made since are not in it"))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Mark, Reached, read, why_observe_only};
+    use super::{Mark, Reached, parse, read, why_observe_only};
+
+    fn reached(lineage: &str, resource_version: u64, intents: u64) -> Reached {
+        Reached { lineage: lineage.into(), resource_version, intents }
+    }
 
     #[test]
     fn a_mark_reads_back_and_a_torn_one_says_nothing() {
@@ -86,14 +108,22 @@ mod tests {
         let path = folder.path().join("high-water");
         assert_eq!(read(&path).unwrap(), None);
         let mark = Mark::open(&path, "home").unwrap();
-        mark.move_to(123);
-        mark.move_to(7);
-        let reached = Reached { lineage: "home".into(), resource_version: 7 };
-        assert_eq!(read(&path).unwrap(), Some(reached.clone()));
+        mark.move_to(123, 4);
+        mark.move_to(7, 5);
+        assert_eq!(read(&path).unwrap(), Some(reached("home", 7, 5)));
         std::fs::write(&path, "home 000").unwrap();
         assert_eq!(read(&path).unwrap(), None);
-        assert_eq!(why_observe_only(&reached, "home", 7), None);
-        assert!(why_observe_only(&reached, "home", 5).unwrap().contains("2 changes"));
-        assert!(why_observe_only(&reached, "other", 9).unwrap().contains("another home"));
+        assert_eq!(parse("home 00000000000000000009\n"), Some(reached("home", 9, 0)), "an earlier form");
+    }
+
+    #[test]
+    fn a_store_behind_its_mark_is_only_looked_at() {
+        let mark = reached("home", 7, 5);
+        let why = |store| why_observe_only(&mark, &store);
+        assert_eq!(why(reached("home", 7, 5)), None);
+        assert_eq!(why(reached("home", 8, 6)), None, "a power cut kept the mark from the disk");
+        assert!(why(reached("home", 5, 9)).unwrap().contains("2 changes"));
+        assert!(why(reached("home", 7, 4)).unwrap().contains("last being done"));
+        assert!(why(reached("other", 9, 9)).unwrap().contains("another home"));
     }
 }

@@ -11,7 +11,10 @@ use sqlx::{Connection, Executor, SqliteConnection};
 use super::error::OpenError;
 
 /// Step n brings the schema from version n to n + 1. Never change one that was released; add another.
-const STEPS: &[&str] = &[include_str!("schema/1.sql")];
+const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+
+/// Copies from before migrations that are kept, newest first.
+const KEPT_COPIES: usize = 3;
 
 /// The newest version of the schema that this program knows.
 pub(super) fn newest() -> i64 {
@@ -67,7 +70,24 @@ async fn copy(connection: &mut SqliteConnection, file: &Path, to: i64) -> Result
     std::fs::File::open(&half).and_then(|half| half.sync_all()).map_err(failed)?;
     std::fs::rename(&half, &copy).map_err(failed)?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    drop_older_copies(file, folder).map_err(failed)
+}
+
+/// Drops the oldest copies of earlier migrations; nothing else is touched, whatever its name.
+fn drop_older_copies(file: &Path, folder: &Path) -> std::io::Result<()> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut copies = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let version = name.strip_prefix(&format!("{stem}.before-")).and_then(|rest| rest.strip_suffix(".db"));
+        if let Some(version) = version.and_then(|version| version.parse::<i64>().ok()) {
+            copies.push((version, name));
+        }
+    }
+    copies.sort_unstable();
+    let older = copies.len().saturating_sub(KEPT_COPIES);
+    copies[..older].iter().try_for_each(|(_, name)| std::fs::remove_file(folder.join(name)))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! This is the one door into the store. Defaults, schema, rules, claims, identity and generations are settled
 //! here, inside the write, so that no race can get past them.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::object::{Key, Object};
 mod admit;
 mod restore;
 
-use admit::{add_finalizers, check_orders, keep_identity, same_but_for_version, want_the_same};
+use admit::{add_finalizers, check_orders, is_small, keep_identity, same_but_for_version, want_the_same};
 
 /// From how an object stands to how it should.
 pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
@@ -60,6 +61,13 @@ pub enum Write {
     },
 }
 
+impl Write {
+    /// Whose status it replaces, if that is what it does.
+    pub(super) fn status_of(&self) -> Option<Key> {
+        if let Self::Status { key, .. } = self { Some(key.clone()) } else { None }
+    }
+}
+
 /// Asks for a deletion.
 #[derive(Clone, Debug)]
 pub struct Deletion {
@@ -92,6 +100,8 @@ pub(super) struct Stage<'a> {
     resource_version: u64,
     objects: HashMap<Key, Option<Arc<Object>>>,
     claims: HashMap<(&'static str, String), Option<String>>,
+    /// Why new wishes of people are refused, once it was asked.
+    refusal: OnceCell<Option<String>>,
     pub(super) prepared: Vec<Prepared>,
 }
 
@@ -104,6 +114,7 @@ impl<'a> Stage<'a> {
             resource_version: state.resource_version.max(state.trust.floor),
             objects: HashMap::new(),
             claims: HashMap::new(),
+            refusal: OnceCell::new(),
             prepared: Vec::new(),
         }
     }
@@ -113,6 +124,16 @@ impl<'a> Stage<'a> {
         match self.state.by_uid.get(uid) {
             Some(key) => self.look_up(key).is_some_and(|object| object.uid() == uid),
             None => self.objects.values().flatten().any(|object| object.uid() == uid),
+        }
+    }
+
+    /// Statuses that stand in memory alone go down before anything else.
+    pub(super) fn write_unsaved(&mut self) {
+        for key in &self.state.unsaved {
+            if let Some(seen) = self.state.objects.get(key) {
+                // Without `dry_run` this cannot be refused.
+                let _ = self.put(Some(seen), Object::clone(seen), None, &WriteOptions::default());
+            }
         }
     }
 
@@ -169,6 +190,7 @@ impl<'a> Stage<'a> {
             object.body.remove("status");
         }
         let object = self.admit(object, None, kind, problems)?;
+        self.check_room(options)?;
         self.put(None, object, Some("create"), options)
     }
 
@@ -203,6 +225,9 @@ impl<'a> Stage<'a> {
         }
         let spec_changed = !want_the_same(&new, old, kind);
         if spec_changed {
+            if !is_small(old, &new) {
+                self.check_room(options)?;
+            }
             new.metadata.generation = Some(old.metadata.generation.unwrap_or(0) + 1);
         }
         if new.is_going() && new.metadata.finalizers.is_none() {

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) claims: HashMap<(&'static str, String), String>,
     pub(super) intents: HashMap<String, Intent>,
     pub(super) trust: Trust,
+    /// Objects whose status stands in memory alone, since the disk had no room for it.
+    pub(super) unsaved: BTreeSet<Key>,
     /// The newest changes, oldest first, without gaps.
     pub(super) recent: VecDeque<Arc<Change>>,
     /// Locked apart from the rest, so that whoever subscribes only reads: the writer alone ever writes here, and
@@ -92,14 +94,42 @@ impl State {
 
     /// Shows a committed change to every watcher, and drops those that do not keep up.
     pub(super) fn publish(&mut self, change: Arc<Change>) {
-        self.watchers
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|watcher| watcher.offer(&change));
+        self.offer(&change);
         if self.recent.len() == RECENT_CHANGES {
             self.recent.pop_front();
         }
         self.recent.push_back(change);
+    }
+
+    fn offer(&mut self, change: &Arc<Change>) {
+        self.watchers
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|watcher| watcher.offer(change));
+    }
+
+    /// Takes in what was seen of an object although it is not down: its status alone, under the version it has.
+    /// Watchers are told; those that come back later list the object as it is then.
+    pub(super) fn see(&mut self, key: &Key, seen: &Object) {
+        let Some(old) = self.objects.get(key).cloned() else { return };
+        let is_of_same_wish = old.uid() == seen.uid() && old.metadata.generation == seen.metadata.generation;
+        if !is_of_same_wish || old.status() == seen.status() {
+            return;
+        }
+        let mut new = Object::clone(&old);
+        new.body.insert("status".into(), seen.status().clone());
+        let new = Arc::new(new);
+        self.objects.insert(key.clone(), new.clone());
+        self.unsaved.insert(key.clone());
+        let change = Change {
+            resource_version: self.resource_version,
+            key: key.clone(),
+            old: Some(old),
+            old_known: true,
+            new: Some(new),
+            last: None,
+        };
+        self.offer(&Arc::new(change));
     }
 
     /// Feeds a watcher from the next change on.

@@ -7,19 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlx::{Row, SqliteConnection};
+use sqlx::SqliteConnection;
 use tokio::sync::oneshot;
 
-use super::error::{OpenError, WriteError};
+use super::error::WriteError;
 use super::state::State;
 use super::writer::Request;
-use super::{Inner, Store};
+use super::{Inner, Store, meta};
 use crate::object::Key;
 
-/// Where the reason for looking only is kept.
-pub(super) const OBSERVE_ONLY: &str = "observe-only";
-/// Where it is kept from which resourceVersion watches may go on.
-pub(super) const WATCHED_FROM: &str = "watched-from";
 /// What the keys of remembered uids begin with.
 const UID_OF: &str = "uid of ";
 /// What the keys of adopted lineages begin with.
@@ -58,18 +54,25 @@ pub(super) enum Note {
 impl Note {
     pub(super) async fn put(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         match self {
-            Self::Accept => remove(connection, OBSERVE_ONLY).await,
+            Self::Accept => remove(connection, meta::OBSERVE_ONLY).await,
             Self::Distrust { why, seen } => {
-                let first = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING";
-                sqlx::query(first).bind(OBSERVE_ONLY).bind(why).execute(&mut *connection).await?;
-                set(connection, WATCHED_FROM, &past(*seen).to_string()).await
+                let word = |name: &'static str| {
+                    sqlx::query_scalar::<_, String>("SELECT value FROM meta WHERE key = ?").bind(name)
+                };
+                // The first reason stays, and the version never goes back.
+                if word(meta::OBSERVE_ONLY).fetch_optional(&mut *connection).await?.is_none() {
+                    meta::put(connection, meta::OBSERVE_ONLY, why).await?;
+                }
+                let from = word(meta::WATCHED_FROM).fetch_optional(&mut *connection).await?;
+                let from = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+                meta::put(connection, meta::WATCHED_FROM, &past(*seen).max(from).to_string()).await
             }
-            Self::Remember(key, uid) => set(connection, &row_of(key), uid).await,
+            Self::Remember(key, uid) => meta::put(connection, &row_of(key), uid).await,
             Self::Forget(uid) => {
                 let sql = "DELETE FROM meta WHERE substr(key, 1, length(?1)) = ?1 AND value = ?2";
                 sqlx::query(sql).bind(UID_OF).bind(uid).execute(connection).await.map(|_| ())
             }
-            Self::Adopt(lineage) => set(connection, &format!("{ADOPTED}{lineage}"), "yes").await,
+            Self::Adopt(lineage) => meta::put(connection, &format!("{ADOPTED}{lineage}"), "yes").await,
         }
     }
 
@@ -96,12 +99,6 @@ fn row_of(key: &Key) -> String {
     format!("{UID_OF}{}/{}/{}", key.kind, key.namespace, key.name)
 }
 
-async fn set(connection: &mut SqliteConnection, key: &str, value: &str) -> Result<(), sqlx::Error> {
-    let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2)
-               ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-    sqlx::query(sql).bind(key).bind(value).execute(connection).await.map(|_| ())
-}
-
 async fn remove(connection: &mut SqliteConnection, key: &str) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM meta WHERE key = ?1").bind(key).execute(connection).await.map(|_| ())
 }
@@ -111,21 +108,20 @@ pub(super) async fn taken_up(connection: &mut SqliteConnection, key: &Key) -> Re
     remove(connection, &row_of(key)).await
 }
 
-/// Reads it from the file.
-pub(super) async fn load(connection: &mut SqliteConnection) -> Result<Trust, OpenError> {
+/// Reads it from what the store says of itself.
+pub(super) fn load(words: &BTreeMap<String, String>) -> Trust {
     let mut trust = Trust::default();
-    for row in sqlx::query("SELECT key, value FROM meta").fetch_all(connection).await? {
-        let (key, value) = (row.get::<String, _>("key"), row.get::<String, _>("value"));
+    for (key, value) in words {
         if let Some(lineage) = key.strip_prefix(ADOPTED) {
             trust.adopted.insert(lineage.to_owned());
         } else if let Some(of) = key.strip_prefix(UID_OF) {
             let mut parts = of.splitn(3, '/').map(str::to_owned);
             if let (Some(kind), Some(namespace), Some(name)) = (parts.next(), parts.next(), parts.next()) {
-                trust.remembered.insert(Key::new(kind, namespace, name), value);
+                trust.remembered.insert(Key::new(kind, namespace, name), value.clone());
             }
         }
     }
-    Ok(trust)
+    trust
 }
 
 impl Store {

@@ -2,15 +2,18 @@
 //!
 //! If the transaction fails nothing of the batch was kept: every caller is told so and memory is as it was. A
 //! refusal, too, is answered only after the commit, since it may rest on what the batch itself held.
+//!
+//! Where the disk is full, `full` says what becomes of the batch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock, Weak};
 
 use hearth_meta::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use super::beneath::Commit;
-use super::disk::{Batch, Disk};
+use super::disk::{Batch, CommitError, Disk};
 use super::error::WriteError;
 use super::events::EventNote;
 use super::intent::Intent;
@@ -20,8 +23,12 @@ use super::stage::{Stage, Write};
 use super::state::State;
 use super::trust::Note;
 use super::{Inner, WriteOptions};
-use crate::object::Object;
+use crate::object::{Key, Object};
 use crate::panics::words;
+
+mod full;
+
+use full::Left;
 
 /// The most requests that share a commit; more would make the first of them wait too long.
 const LARGEST_BATCH: usize = 256;
@@ -39,7 +46,23 @@ pub(super) enum Request {
 /// Callers whose answer waits for the commit, and what they are told if it holds.
 enum Waiting {
     Write(Answer<Arc<Object>>, Result<Arc<Object>, WriteError>),
+    /// What was seen of an object; it outlives a full disk in memory.
+    Status(Answer<Arc<Object>>, Result<Arc<Object>, WriteError>, Key),
     Intent(Answer<()>, Result<(), WriteError>),
+}
+
+/// What the writer alone holds.
+pub(super) struct Writer {
+    pub(super) disk: Disk,
+    pub(super) mark: Mark,
+    /// What a full disk kept from being written.
+    pub(super) left: Left,
+}
+
+impl Writer {
+    pub(super) fn new(disk: Disk, mark: Mark) -> Self {
+        Self { disk, mark, left: Left::default() }
+    }
 }
 
 /// Runs until the store is closed or dropped. Holding the lock here means it is held until the last commit.
@@ -47,28 +70,52 @@ pub(super) async fn run(
     store: Weak<Inner>,
     state: Arc<RwLock<State>>,
     mut requests: mpsc::Receiver<Request>,
-    (mut disk, mark): (Disk, Mark),
+    mut writer: Writer,
     lock: StoreLock,
 ) {
     // However this task ends, whoever watches must learn that nothing more will come.
     let _end = EndWatches(state);
     let mut taken = Vec::with_capacity(LARGEST_BATCH);
     let mut closing = None;
-    while closing.is_none() && requests.recv_many(&mut taken, LARGEST_BATCH).await > 0 {
+    if let Some(inner) = store.upgrade() {
+        full::ensure_reserve(&inner, &mut writer);
+    }
+    while closing.is_none() {
+        if !next(&store, &mut requests, &mut taken, &writer).await {
+            break;
+        }
         let Some(inner) = store.upgrade() else { break };
         let passed = pass_gate(&inner, &mut taken, &mut requests).await;
-        closing = write_batch(&inner, &mut taken, &mut disk, passed).await;
+        closing = write_batch(&inner, &mut taken, &mut writer, passed).await;
         // After the answers, so that nobody waits for it.
-        mark.move_to(inner.state.read().expect("no writer panics while it holds the lock").resource_version);
-        disk.compact_if_due(inner.clock.now()).await;
+        let reached = inner.state.read().expect("no writer panics while it holds the lock").resource_version;
+        writer.mark.move_to(reached, writer.disk.intents());
+        writer.disk.compact_if_due(inner.clock.now()).await;
+        full::ensure_reserve(&inner, &mut writer);
         inner.beneath.gate.iter().for_each(|gate| gate.leave());
     }
     requests.close();
-    disk.close().await;
+    writer.disk.close().await;
     drop(lock);
     if let Some(closed) = closing {
         // Whoever asked may have stopped waiting.
         let _ = closed.send(());
+    }
+}
+
+/// Waits for requests, or until what is left should be tried again; `false` once nobody can ask any more.
+async fn next(
+    store: &Weak<Inner>,
+    requests: &mut mpsc::Receiver<Request>,
+    taken: &mut Vec<Request>,
+    writer: &Writer,
+) -> bool {
+    let again =
+        store.upgrade().filter(|inner| full::has_left(inner, writer)).map(|inner| inner.clock.clone());
+    let Some(clock) = again else { return requests.recv_many(taken, LARGEST_BATCH).await > 0 };
+    tokio::select! {
+        count = requests.recv_many(taken, LARGEST_BATCH) => count > 0,
+        () = clock.sleep(full::TRY_AGAIN_AFTER) => true,
     }
 }
 
@@ -102,41 +149,79 @@ async fn pass_gate(
 async fn write_batch(
     inner: &Inner,
     taken: &mut Vec<Request>,
-    disk: &mut Disk,
+    writer: &mut Writer,
     passed: Result<(), WriteError>,
 ) -> Option<oneshot::Sender<()>> {
-    let Staged { batch, waiting, closing } = stage(inner, taken);
+    // On a full disk what is asked for now, such as a deletion, must not fail for what waits already.
+    let with_left = taken.is_empty() || !inner.room.is_known_full();
+    let Staged { mut batch, waiting, closing } = stage(inner, taken, with_left);
+    if with_left {
+        writer.left.join(&mut batch);
+    }
     let result = match passed {
         _ if batch.is_empty() => Ok(()),
-        Ok(()) => disk.commit(&batch).await,
-        Err(refused) => Err(refused),
+        Ok(()) => full::commit(inner, &batch, writer, with_left).await,
+        Err(refused) => Err(CommitError::Other(refused)),
     };
     if result.is_ok() && !batch.is_empty() {
         tell_gate(inner, &batch).await;
     }
-    if result.is_ok() {
-        let mut state = inner.state.write().expect("no writer panics while it holds the lock");
-        for (change, _) in batch.changes {
-            state.take(&change, inner.kinds.get(change.key.kind.as_str()));
-            state.publish(change);
-        }
-        for key in &batch.taken_up {
-            state.trust.remembered.remove(key);
-        }
-        for note in batch.trust {
-            note.apply(&mut state, inner);
-        }
-        for intent in batch.intents {
-            state.intents.insert(intent.uid.clone(), intent);
-        }
+    match &result {
+        Ok(()) => show(inner, batch, with_left),
+        Err(CommitError::Full(_)) => full::keep_in_memory(inner, batch, writer),
+        // What waits for room goes on waiting; other events are lost with their batch.
+        Err(CommitError::Other(_)) if inner.room.is_known_full() => writer.left.keep(batch.events),
+        Err(CommitError::Other(_)) => {}
     }
+    answer(inner, waiting, result);
+    closing
+}
+
+/// Shows a committed batch to readers and watchers.
+fn show(inner: &Inner, batch: Batch, with_left: bool) {
+    if batch.is_empty() {
+        return;
+    }
+    inner.commits.fetch_add(1, Ordering::Relaxed);
+    let mut state = inner.state.write().expect("no writer panics while it holds the lock");
+    if with_left {
+        state.unsaved.clear();
+    }
+    for (change, _) in batch.changes {
+        state.take(&change, inner.kinds.get(change.key.kind.as_str()));
+        state.publish(change);
+    }
+    for key in &batch.taken_up {
+        state.trust.remembered.remove(key);
+    }
+    for note in batch.trust {
+        note.apply(&mut state, inner);
+    }
+    for intent in batch.intents {
+        state.intents.insert(intent.uid.clone(), intent);
+    }
+}
+
+fn answer(inner: &Inner, waiting: Vec<Waiting>, result: Result<(), CommitError>) {
+    let is_full = matches!(result, Err(CommitError::Full(_)));
+    let result = result.map_err(|error| match error {
+        CommitError::Full(why) => WriteError::NoRoom(why),
+        CommitError::Other(error) => error,
+    });
     for waiter in waiting {
         match waiter {
-            Waiting::Write(answer, outcome) => reply(answer, result.clone().and(outcome)),
+            Waiting::Status(answer, Ok(object), key) if is_full => {
+                // It is kept in memory if the object stands without this batch.
+                let state = inner.state.read().expect("no writer panics while it holds the lock");
+                let kept = state.objects.get(&key).filter(|kept| kept.status() == object.status());
+                reply(answer, kept.cloned().map_or_else(|| result.clone().and(Ok(object)), Ok));
+            }
+            Waiting::Write(answer, outcome) | Waiting::Status(answer, outcome, _) => {
+                reply(answer, result.clone().and(outcome));
+            }
             Waiting::Intent(answer, outcome) => reply(answer, result.clone().and(outcome)),
         }
     }
-    closing
 }
 
 async fn tell_gate(inner: &Inner, batch: &Batch) {
@@ -153,20 +238,27 @@ struct Staged {
     closing: Option<oneshot::Sender<()>>,
 }
 
-fn stage(inner: &Inner, taken: &mut Vec<Request>) -> Staged {
+fn stage(inner: &Inner, taken: &mut Vec<Request>, with_left: bool) -> Staged {
     let (mut batch, mut waiting, mut closing) = (Batch::default(), Vec::new(), None);
     let state = inner.state.read().expect("no writer panics while it holds the lock");
     let mut stage = Stage::new(inner, &state);
+    if with_left {
+        stage.write_unsaved();
+    }
     let mut intents = Vec::new();
     for request in taken.drain(..) {
         match request {
             Request::Write { write, options, answer } => {
+                let status_of = write.status_of();
                 // A caller's closure or a kind's rule that panics must not take the store down with it.
                 let prepared = catch_unwind(AssertUnwindSafe(|| stage.prepare(write, &options)));
                 let outcome = prepared.unwrap_or_else(|panic| {
                     Err(WriteError::Storage(format!("it panicked: {}", words(&*panic))))
                 });
-                waiting.push(Waiting::Write(answer, outcome));
+                waiting.push(match status_of {
+                    Some(key) => Waiting::Status(answer, outcome, key),
+                    None => Waiting::Write(answer, outcome),
+                });
             }
             Request::Intent { intent, answer } => intents.push((intent, answer)),
             Request::Event(event) => batch.events.push(*event),

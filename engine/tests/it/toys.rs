@@ -139,11 +139,16 @@ impl Home {
         Self { store: Store::open(options(&folder, &clock)).await.unwrap(), clock, folder }
     }
 
-    /// Rows of a kind vanish from the file of a closed store, as no program of ours would have it.
+    /// Rows of a kind vanish from the file of a closed store, as no program of ours would have it; the changes that
+    /// would tell of it are no longer kept.
     pub(crate) async fn rows_vanish(&self, kind: &str, count: usize) {
         let file = self.folder.path().join("store.db");
         let mut connection =
             SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+        let sql = "DELETE FROM changes WHERE rv <=
+                   (SELECT max(rv) FROM (SELECT rv FROM objects WHERE kind = ? ORDER BY rv LIMIT ?))";
+        let compacted = sqlx::query(sql).bind(kind).bind(i64::try_from(count).unwrap());
+        compacted.execute(&mut connection).await.unwrap();
         let sql =
             "DELETE FROM objects WHERE uid IN (SELECT uid FROM objects WHERE kind = ? ORDER BY rv LIMIT ?)";
         let gone = sqlx::query(sql).bind(kind).bind(i64::try_from(count).unwrap());

@@ -113,6 +113,10 @@ impl Failure {
                 "InternalError",
                 format!("nothing was kept: {why}"),
             ),
+            WriteError::NoRoom(why) => {
+                let message = format!("nothing new is taken: {why}");
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", message)
+            }
             WriteError::Closed => Self::closing(),
         }
     }
@@ -170,4 +174,19 @@ fn cause(problem: &Problem) -> Value {
 
 fn qualified(word: &str, kind: &KindInfo) -> String {
     if kind.group.is_empty() { word.to_owned() } else { format!("{word}.{}", kind.group) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, WriteError};
+
+    #[test]
+    fn a_disk_without_room_is_told_as_such_with_its_words() {
+        let kind = crate::events::kind("");
+        let status =
+            Failure::of_write(WriteError::NoRoom("the disk of /x is nearly full".into()), &kind, "a");
+        let status = status.to_value();
+        assert_eq!((&status["code"], &status["reason"]), (&507.into(), &"InsufficientStorage".into()));
+        assert_eq!(status["message"], "nothing new is taken: the disk of /x is nearly full");
+    }
 }

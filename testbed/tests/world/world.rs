@@ -143,9 +143,10 @@ impl World {
         std::fs::create_dir_all(&fork.config.data_dir).unwrap();
         for entry in std::fs::read_dir(&self.config.data_dir).unwrap() {
             let entry = entry.unwrap();
-            // The lock and the index of the log belong to the process that is gone.
+            // The lock and the index of the log belong to the process that is gone; the reserve is made anew.
             let name = entry.file_name().into_string().unwrap();
-            if entry.file_type().unwrap().is_file() && name != "store.lock" && !name.ends_with("-shm") {
+            let is_left_out = ["store.lock", "store.reserve"].contains(&&*name) || name.ends_with("-shm");
+            if entry.file_type().unwrap().is_file() && !is_left_out {
                 std::fs::copy(entry.path(), fork.config.data_dir.join(name)).unwrap();
             }
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -198,6 +199,25 @@ impl Client {
         Err(self.refusal(response).await)
     }
 
+    /// Writes an answer that is no JSON to `sink` as it comes, and returns how many bytes it was.
+    ///
+    /// # Errors
+    /// See [`Trouble`]; also where the sink takes no more.
+    pub(super) async fn download(&self, path: &str, sink: &mut dyn Write) -> Result<u64, Failure> {
+        let response = self.exchange(Request::get(path).body(Body::empty())).await?;
+        if !response.status().is_success() {
+            return Err(self.refusal(response).await.into());
+        }
+        let (mut body, mut bytes) = (response.into_body(), 0);
+        while let Some(frame) = body.frame().await {
+            let piece = frame.map_err(|error| self.unreachable(&error))?.into_data().unwrap_or_default();
+            sink.write_all(&piece)
+                .map_err(|error| Failure::new(Exit::Rejected, format!("it cannot be written: {error}")))?;
+            bytes += piece.len() as u64;
+        }
+        Ok(bytes)
+    }
+
     async fn answer(&self, request: http::Result<Request<Body>>) -> Result<Value, Trouble> {
         let response = self.exchange(request).await?;
         if !response.status().is_success() {
@@ -300,7 +320,8 @@ impl From<Refusal> for Failure {
             404 => Exit::NotFound,
             409 => Exit::Conflict,
             429 | 503 => Exit::Unreachable,
-            400..=499 => Exit::Rejected,
+            // A disk without room refuses; nothing is wrong with either program.
+            400..=499 | 507 => Exit::Rejected,
             _ => Exit::Bug,
         };
         let listed = refusal.problems.iter().map(|problem| format!("  {problem}")).collect();

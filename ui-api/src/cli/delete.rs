@@ -1,6 +1,5 @@
 //! `hearth delete`: ask for removal, say what becomes of data, and wait until it is done.
 
-use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::client::{Client, JSON};
+use super::confirm;
 use super::duration;
 use super::exit::{Exit, Failure, Outcome};
 use super::manifest::Manifests;
@@ -98,18 +98,12 @@ fn consent(args: &Delete, found: &[(Target, Value)], out: &Output) -> Result<(),
     if let Some((other, _)) = found.iter().find(|(target, _)| target.kind.kind != "App") {
         return Err(Failure::usage(format!("--data is for apps; {other} is none")));
     }
-    if args.yes || found.is_empty() {
+    if found.is_empty() {
         return Ok(());
     }
     let names: Vec<String> = found.iter().map(|(target, _)| target.to_string()).collect();
     let what = format!("the data of {} would be deleted for ever", names.join(", "));
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage(what).next("add --yes if that is meant"));
-    }
-    out.say(&format!("{what}. Type yes to go on:"));
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    if read.is_ok() && answer.trim() == "yes" { Ok(()) } else { Err(Failure::usage("nothing was deleted")) }
+    confirm::ask(&what, args.yes, "nothing was deleted", out)
 }
 
 async fn delete(

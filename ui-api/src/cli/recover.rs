@@ -131,7 +131,7 @@ pub(super) async fn run(args: Recover, reach: Reach<'_>, out: &Output) -> Outcom
                 }
             }
             let is_asked = orphans::are_asked_about(&status) || folder::asks(&folder);
-            let is_well = status["observeOnly"].is_null() && !is_asked;
+            let is_well = status["observeOnly"].is_null() && status["disk"].is_null() && !is_asked;
             Ok(if is_well { Exit::Done } else { Exit::Unwell })
         }
         What::Accept => {

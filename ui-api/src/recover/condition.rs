@@ -66,8 +66,8 @@ pub async fn condition(data_dir: &Path) -> Condition {
             let (state, next) = match &error {
                 OpenError::InUse(_) => ("InUse", vec!["hearth recover status".to_owned()]),
                 OpenError::Newer { .. } => ("Newer", vec!["run the newer program again".to_owned(), restore]),
-                OpenError::Missing(_) => ("Lost", vec![restore, rebuild]),
-                OpenError::Key(_) => ("WrongKey", vec![restore, rebuild]),
+                OpenError::Missing { .. } => ("Lost", vec![restore, rebuild]),
+                OpenError::Key { .. } => ("WrongKey", vec![restore, rebuild]),
                 OpenError::File { source, .. } if source.kind() != std::io::ErrorKind::NotFound => {
                     ("Unreadable", vec![format!("see to it that {dir} can be read, as root")])
                 }

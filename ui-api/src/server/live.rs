@@ -20,12 +20,18 @@ pub(super) async fn alive() -> &'static str {
     "ok"
 }
 
-/// Whether it takes requests: it does from the moment it accepts until it stops.
+/// Whether it takes requests: it does from the moment it accepts until it stops, unless it cannot write any. A disk
+/// that is nearly full is told, and most of what people ask still works.
 pub(super) async fn ready(State(places): State<Places>) -> Response {
     if places.wire.closing.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
     }
-    "ok".into_response()
+    let room = places.store.room();
+    match (room.full, room.low) {
+        (Some(full), _) => (StatusCode::SERVICE_UNAVAILABLE, format!("disk full: {full}")).into_response(),
+        (None, Some(low)) => format!("ok, but the disk is nearly full: {low}").into_response(),
+        (None, None) => "ok".into_response(),
+    }
 }
 
 /// How every controller stands.
@@ -63,6 +69,7 @@ pub(super) async fn metrics(State(places): State<Places>) -> Response {
         "Processes that ever opened the store",
         &[(String::new(), epoch)],
     );
+    store_families(&mut text, &places);
     family(&mut text, "hearth_objects", "gauge", "Objects by kind", &by_kind(&places));
     let verdicts = by_verdict(&places);
     family(&mut text, "hearth_objects_by_summary", "gauge", "Objects by kind and verdict", &verdicts);
@@ -71,6 +78,29 @@ pub(super) async fn metrics(State(places): State<Places>) -> Response {
         folder_families(&mut text, &folder.standing());
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+/// How the store stands on its disk, and its copies.
+fn store_families(text: &mut String, places: &Places) {
+    let (room, copies) = (places.store.room(), places.store.copies_report());
+    let mut gauge = |name: &str, help: &str, value: Option<u64>| {
+        if let Some(value) = value {
+            family(text, name, "gauge", help, &[(String::new(), value)]);
+        }
+    };
+    let space = room.space;
+    gauge("hearth_store_disk_free_bytes", "Free space of the store's disk", space.map(|s| s.free_bytes));
+    gauge("hearth_store_disk_size_bytes", "Size of the store's disk", space.map(|s| s.total_bytes));
+    let low = Some(u64::from(room.low.is_some()));
+    gauge("hearth_store_disk_low", "Whether nothing new is taken for want of room", low);
+    let full = Some(u64::from(room.full.is_some()));
+    gauge("hearth_store_disk_full", "Whether the last write found no room", full);
+    let reserve = Some(u64::from(room.has_reserve));
+    gauge("hearth_store_reserve", "Whether the reserve for a full disk is there", reserve);
+    let newest = copies.newest.and_then(|at| u64::try_from(at.as_second()).ok());
+    gauge("hearth_store_copy_timestamp_seconds", "When the newest copy of the store was made", newest);
+    let failing = Some(u64::from(copies.failing.is_some()));
+    gauge("hearth_store_copy_failing", "Whether the last copy could not be made", failing);
 }
 
 fn by_kind(places: &Places) -> Vec<(String, u64)> {

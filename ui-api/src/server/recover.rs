@@ -47,6 +47,7 @@ async fn told(places: &Places) -> Value {
         .filter(|controller| controller.orphans > 0 || controller.breaker.is_some())
         .map(|controller| json!({"kind": controller.kind, "orphans": controller.orphans, "breaker": controller.breaker}))
         .collect();
+    let copies = store.copies_report();
     let mut told = json!({
         "observeOnly": store.observe_only(),
         "lineage": store.lineage(),
@@ -56,6 +57,8 @@ async fn told(places: &Places) -> Value {
         "paused": hearth_engine::pause::standing(store).iter().map(sentence).collect::<Vec<_>>(),
         "volumes": lost_volumes(store),
         "secrets": missing_secrets(store),
+        "disk": store.room().trouble(),
+        "copies": { "newest": copies.newest.map(|at| at.to_string()), "failing": copies.failing },
     });
     let Some(machine) = &places.machine else { return told };
     match look(&machine.hands, &machine.naming).await {

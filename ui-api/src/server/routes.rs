@@ -9,10 +9,13 @@ use axum::routing::{get, post};
 use hearth_capabilities::Containers;
 use hearth_engine::{Engine, Store};
 use hearth_wire::Wire;
+use tokio::sync::Mutex;
 
 use super::credential::Credential;
 use super::recover::MachineView;
-use super::{drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread};
+use super::{
+    backup, drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread,
+};
 use crate::serve::manifests::Folder;
 
 /// What the places need. Clones are the same.
@@ -24,6 +27,8 @@ pub(super) struct Places {
     pub(super) engine: Option<Engine>,
     pub(super) manifests: Option<Folder>,
     pub(super) machine: Option<MachineView>,
+    /// Held while a backup is made: one at a time.
+    pub(super) backup: Arc<Mutex<()>>,
 }
 
 /// Open to everyone: whether the server lives, and its version.
@@ -58,6 +63,9 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         // A folder on the server's disk is no object, and what it asks is about many at once.
         .route("/hearth/v1/manifests", get(folder::status).post(folder::answer))
         .route("/hearth/v1/recover/adopt", post(recover::adopt))
+        // A whole home in one file, which holds every secret; and what copies there are of its store.
+        .route("/hearth/v1/backup", get(backup::answer))
+        .route("/hearth/v1/copies", get(backup::copies))
         .with_state(places)
         .fallback_service(protocol)
         .layer(from_fn_with_state(store, pauses::tell))

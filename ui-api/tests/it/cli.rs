@@ -6,6 +6,7 @@ mod declare;
 mod look;
 mod change;
 mod follow;
+mod backup;
 mod whole;
 mod files;
 mod bounds;

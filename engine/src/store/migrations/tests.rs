@@ -33,6 +33,30 @@ async fn goes_forward_and_takes_a_copy_before() {
 }
 
 #[tokio::test]
+async fn only_the_newest_copies_from_before_migrations_are_kept() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("store.db");
+    for name in [
+        "store.before-2.db",
+        "store.before-10.db",
+        "store.before-9.db",
+        "store.before-me.db",
+        "a.before-1.db",
+    ] {
+        std::fs::write(folder.path().join(name), "copy").unwrap();
+    }
+    let mut connection = connect(&file, false).await.unwrap();
+    let steps: Vec<String> = (0..12).map(|n| format!("CREATE TABLE t{n} (x INTEGER) STRICT;")).collect();
+    let steps: Vec<&'static str> = steps.into_iter().map(|step| &*step.leak()).collect();
+    migrate_by(&steps[..10], &mut connection, &file).await.unwrap();
+    migrate_by(&steps[..11], &mut connection, &file).await.unwrap();
+    let kept = |name: &str| folder.path().join(name).exists();
+    assert!(kept("store.before-11.db") && kept("store.before-10.db") && kept("store.before-9.db"));
+    assert!(!kept("store.before-2.db"), "the oldest goes");
+    assert!(kept("store.before-me.db") && kept("a.before-1.db"), "what is not of our naming stays");
+}
+
+#[tokio::test]
 async fn a_step_that_fails_leaves_the_file_as_it_was() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("store.db");

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::Stage;
 use crate::object::{Key, Object};
 use crate::store::error::WriteError;
+use crate::store::{WriteOptions, history};
 
 impl Stage<'_> {
     /// Defaults, schema, rules, choices and claims, in this order.
@@ -102,6 +103,16 @@ impl Stage<'_> {
             .collect()
     }
 
+    /// A person's new wish is refused where the disk is nearly full, while there is still room to recover with.
+    /// What controllers write follows from wishes that were taken before.
+    pub(super) fn check_room(&self, options: &WriteOptions) -> Result<(), WriteError> {
+        if !WriteOptions::PEOPLE.contains(&options.source.as_str()) {
+            return Ok(());
+        }
+        let refusal = self.refusal.get_or_init(|| self.inner.room.refusal());
+        refusal.clone().map_or(Ok(()), |why| Err(WriteError::NoRoom(why)))
+    }
+
     pub(super) fn holder(&self, claim: &Claim) -> Option<String> {
         let place = (claim.space, claim.name.clone());
         match self.claims.get(&place) {
@@ -180,6 +191,22 @@ pub(super) fn want_the_same(new: &Object, old: &Object, kind: &KindInfo) -> bool
     };
     let names = own(new);
     names == own(old) && names.iter().all(|name| new.body.get(name) == old.body.get(name))
+}
+
+/// Up to so many characters of changed values a change counts as small.
+const SMALL: usize = 64;
+
+/// Whether a change of a wish is a few words, such as stopping an app: what a person does to get room again must not
+/// fail for want of it.
+pub(super) fn is_small(old: &Object, new: &Object) -> bool {
+    let without_status = |object: &Object| {
+        let mut body = Value::Object(object.body.clone());
+        body.as_object_mut().map(|fields| fields.remove("status"));
+        body
+    };
+    let differences = history::differences(Some(&without_status(old)), Some(&without_status(new)));
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    differences.iter().map(|one| length(&one.wanted)).sum::<usize>() <= SMALL
 }
 
 pub(super) fn same_but_for_version(new: &Object, old: &Object) -> bool {

@@ -60,7 +60,7 @@ async fn what_cannot_be_read_never_looks_like_a_new_store() {
     let spoiled = refusal("no file", async |folder: &TempDir| {
         std::fs::remove_file(folder.path().join("store.db")).unwrap();
     });
-    assert!(matches!(spoiled.await, OpenError::Missing(_)));
+    assert!(matches!(spoiled.await, OpenError::Missing { .. }));
     let spoiled = refusal("no key", async |folder: &TempDir| {
         std::fs::remove_file(folder.path().join("store.key")).unwrap();
     });
@@ -68,13 +68,13 @@ async fn what_cannot_be_read_never_looks_like_a_new_store() {
     let spoiled = refusal("another key", async |folder: &TempDir| {
         std::fs::write(folder.path().join("store.key"), [7; 32]).unwrap();
     });
-    assert!(matches!(spoiled.await, OpenError::Key(_)), "a key of another store");
+    assert!(matches!(spoiled.await, OpenError::Key { .. }), "a key of another store");
     let spoiled = refusal("not a database", async |folder: &TempDir| {
         replace(folder, &"not a database at all ".repeat(1000));
     });
-    assert!(matches!(spoiled.await, OpenError::Sqlite(_) | OpenError::Damaged(_)));
+    assert!(matches!(spoiled.await, OpenError::Damaged { .. }));
     let spoiled = refusal("an empty file", async |folder: &TempDir| replace(folder, ""));
-    assert!(matches!(spoiled.await, OpenError::Missing(_)));
+    assert!(matches!(spoiled.await, OpenError::Missing { .. }));
     let spoiled = refusal("a newer store", async |folder: &TempDir| {
         let file = format!("sqlite://{}", folder.path().join("store.db").display());
         let mut connection = SqliteConnection::connect(&file).await.unwrap();
@@ -85,10 +85,13 @@ async fn what_cannot_be_read_never_looks_like_a_new_store() {
     let spoiled = refusal("an unreadable intent", async |folder: &TempDir| {
         let file = format!("sqlite://{}", folder.path().join("store.db").display());
         let mut connection = SqliteConnection::connect(&file).await.unwrap();
-        sqlx::query("INSERT INTO intents VALUES ('u', '{}')").execute(&mut connection).await.unwrap();
+        sqlx::query("INSERT INTO intents (uid, body) VALUES ('u', '{}')")
+            .execute(&mut connection)
+            .await
+            .unwrap();
         connection.close().await.unwrap();
     });
-    assert!(matches!(spoiled.await, OpenError::Damaged(_)), "an intent that cannot be read");
+    assert!(matches!(spoiled.await, OpenError::Damaged { .. }), "an intent that cannot be read");
 }
 
 #[tokio::test]

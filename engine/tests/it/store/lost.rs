@@ -126,11 +126,11 @@ async fn a_store_is_looked_at_without_a_change_and_every_fault_is_told_apart() {
         with("store.db", "not a database, and long enough to be read as one".repeat(100).as_bytes()).await;
     assert!(text.as_ref().is_err_and(OpenError::is_damage), "{text:?}");
     let empty = with("store.db", b"").await;
-    assert!(matches!(empty, Err(OpenError::Missing(_))), "{empty:?}");
+    assert!(matches!(empty, Err(OpenError::Missing { .. })), "{empty:?}");
     with("store.db", &bytes).await.unwrap().unwrap();
     let key = std::fs::read(path("store.key")).unwrap();
     let wrong = with("store.key", &[1; 32]).await;
-    assert!(matches!(wrong, Err(OpenError::Key(_))), "{wrong:?}");
+    assert!(matches!(wrong, Err(OpenError::Key { .. })), "{wrong:?}");
     let behind = format!("{} {:020}\n", seen.lineage, version + 5);
     with("store.key", &key).await.unwrap();
     let behind = with("high-water", behind.as_bytes()).await.unwrap().unwrap();

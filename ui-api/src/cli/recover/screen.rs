@@ -19,6 +19,11 @@ pub(super) fn online(status: &Value) -> Vec<String> {
     if let Some(why) = status["cannotSee"].as_str() {
         lines.push(format!("What stands on the machine cannot be seen: {why}"));
     }
+    lines.extend(status["disk"].as_str().map(|trouble| format!("Disk: {trouble}")));
+    lines.extend(match (status["copies"]["failing"].as_str(), status["copies"]["newest"].as_str()) {
+        (Some(why), _) => Some(format!("Copies: the last one failed: {why}")),
+        (None, newest) => newest.map(|at| format!("Copies: the newest is of {at}")),
+    });
     let paused = list(status, "paused").iter().filter_map(Value::as_str);
     lines.extend(paused.map(|paused| format!("Paused: {paused}")));
     lines.extend(super::orphans::lines(status));

@@ -1,0 +1,90 @@
+//! What is read from the file while the store runs, over a connection of its own, so that long reads never stop a
+//! write.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sqlx::{Connection, Row, SqliteConnection};
+use tokio::sync::Mutex;
+
+use super::error::WriteError;
+use super::events::{EventQuery, EventRow};
+use super::history::{HistoryRow, Past};
+use crate::object::Key;
+
+pub(super) struct Reader {
+    /// Absent once the store was closed.
+    connection: Mutex<Option<SqliteConnection>>,
+}
+
+impl Reader {
+    pub(super) fn new(connection: SqliteConnection) -> Self {
+        Self { connection: Mutex::new(Some(connection)) }
+    }
+
+    /// Closes the connection. It goes before the one that writes, which then takes the log into the file and removes
+    /// it, so that a store at rest is one file.
+    pub(super) async fn close(&self) {
+        if let Some(connection) = self.connection.lock().await.take()
+            && let Err(error) = connection.close().await
+        {
+            tracing::warn!(error = %error, "the store's reader did not close cleanly; nothing is lost");
+        }
+    }
+
+    pub(super) async fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
+        let sql = "SELECT * FROM events WHERE (?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR kind = ?2)
+                   AND (?3 IS NULL OR name = ?3) AND (?4 IS NULL OR uid = ?4) ORDER BY last_at, id";
+        let mut connection = self.connection.lock().await;
+        let connection = connection.as_mut().ok_or(WriteError::Closed)?;
+        let rows = sqlx::query(sql)
+            .bind(&query.namespace)
+            .bind(&query.kind)
+            .bind(&query.name)
+            .bind(&query.uid)
+            .fetch_all(connection)
+            .await
+            .map_err(unread)?;
+        rows.iter().map(EventRow::read).collect::<Result<_, _>>().map_err(unread)
+    }
+
+    pub(super) async fn pasts(&self, uids: &[String]) -> Result<BTreeMap<String, Past>, WriteError> {
+        let sql = "SELECT uid, kind, namespace, name, verb, actor, source FROM history
+                   WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id";
+        let mut connection = self.connection.lock().await;
+        let connection = connection.as_mut().ok_or(WriteError::Closed)?;
+        let rows = sqlx::query(sql)
+            .bind(Value::from(uids.to_vec()).to_string())
+            .fetch_all(connection)
+            .await
+            .map_err(unread)?;
+        let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
+        for row in rows {
+            let text = |name: &str| row.try_get::<String, _>(name).map_err(unread);
+            let object = Key::new(text("kind")?, text("namespace")?, text("name")?);
+            let past = pasts.entry(text("uid")?).or_insert(Past { object, deleted_by: None });
+            if text("verb")? == "delete" {
+                past.deleted_by = Some((text("actor")?, text("source")?));
+            }
+        }
+        Ok(pasts)
+    }
+
+    pub(super) async fn history(&self, key: &Key) -> Result<Vec<HistoryRow>, WriteError> {
+        let sql = "SELECT * FROM history WHERE kind = ? AND namespace = ? AND name = ? ORDER BY id";
+        let mut connection = self.connection.lock().await;
+        let connection = connection.as_mut().ok_or(WriteError::Closed)?;
+        let rows = sqlx::query(sql)
+            .bind(&key.kind)
+            .bind(&key.namespace)
+            .bind(&key.name)
+            .fetch_all(connection)
+            .await
+            .map_err(unread)?;
+        rows.iter().map(HistoryRow::read).collect::<Result<_, _>>().map_err(unread)
+    }
+}
+
+fn unread(error: sqlx::Error) -> WriteError {
+    WriteError::Storage(error.to_string())
+}
