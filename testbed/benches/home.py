@@ -277,4 +277,5 @@ def main():
     report(figures)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::try_join3;
 use hearth_capabilities::containers::{ContainerFacts, Health, ImageDefaults, ListedContainer};
 use hearth_capabilities::images::ImageFacts;
 use hearth_capabilities::volumes::LeafState;
@@ -84,7 +85,12 @@ pub(super) struct Unmet {
 impl ContainerController {
     pub(super) async fn look(&self, wanted: &Wanted<Container>) -> Result<ContainerSeen, Blind> {
         let spec = &wanted.object.spec;
-        let mut container = self.hands.containers.inspect(&self.engine_name(wanted)).await.map_err(blind)?;
+        // At once: a container that has just ended is told of only when Docker has cleaned up after it.
+        let name = self.engine_name(wanted);
+        let container = async { self.hands.containers.inspect(&name).await.map_err(blind) };
+        let image = self.image(&spec.image.image, &spec.image.digest);
+        let (mut container, (image, image_reference), volumes) =
+            try_join3(container, image, self.volumes(wanted)).await?;
         let env = spec.env.iter().map(|env| (env.name.clone(), self.env_wanted(wanted, env))).collect();
         let values = container.as_ref().map(|container| container.env.clone()).unwrap_or_default();
         let hidden =
@@ -103,11 +109,6 @@ impl ContainerController {
             }
             _ => None,
         };
-        let (image, image_reference) = self.image(&spec.image.image, &spec.image.digest).await?;
-        let mut volumes = BTreeMap::new();
-        for mount in &spec.mounts {
-            volumes.insert(mount.volume.clone(), self.volume(wanted, &mount.volume).await?);
-        }
         Ok(ContainerSeen {
             ownership: whose,
             image_defaults: container.as_ref().map(|container| container.image.clone()),
@@ -205,6 +206,17 @@ impl ContainerController {
             return Err(Blind(format!("The container engine lists {name} and does not know it")));
         }
         Ok(strays)
+    }
+
+    async fn volumes(
+        &self,
+        wanted: &Wanted<Container>,
+    ) -> Result<BTreeMap<String, Result<String, String>>, Blind> {
+        let mut volumes = BTreeMap::new();
+        for mount in &wanted.object.spec.mounts {
+            volumes.insert(mount.volume.clone(), self.volume(wanted, &mount.volume).await?);
+        }
+        Ok(volumes)
     }
 
     /// Where a Volume's folder is, looked at on the disk now and not as the store remembers it.
