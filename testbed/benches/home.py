@@ -53,7 +53,7 @@ def cold(images, name):
 
 def steady(images, name):
     """Five services that run on."""
-    text = SERVICES.format(images=images, name=name, interval="30s", depends="[db]")
+    text = SERVICES.format(images=images, name=name, interval="10s", depends="[db]")
     return text + "".join(WORKER.format(images=images, number=number) for number in range(3))
 
 
@@ -224,7 +224,9 @@ def measure(args, hearth, compose):
     figures["full_look_s"] = {"hearth": ours, "compose": theirs}
     for name in names:
         compose.down(name)
-    figures["repair_ms"] = [1000 * seconds for seconds in repairs(args, hearth, names)]
+    taken = repairs(args, hearth, names)
+    figures["repair_ms"] = [1000 * whole for whole, _ in taken]
+    figures["repair_since_answer_ms"] = [1000 * own for _, own in taken]
     hearth.stop()
     figures["start_s"] = hearth.serve()
     return figures
@@ -238,9 +240,12 @@ def report(figures):
     print(f"{'median':<44} {'Hearth':>11} {'Compose':>11}")
     pair("cold start of three services, all gates", "cold_start_s", "at most 0.7")
     pair(f"full look at {figures['apps']} apps, nothing to do", "full_look_s", "at most 0.02")
-    repair, rested = figures["repair_ms"], figures["rest"]
-    print(f"die event to replacement asked for: p50 {statistics.median(repair):.1f} ms, "
-          f"p99 {percentile(repair, 0.99):.1f} ms of {len(repair)}   (goal p99 under 20 ms)")
+    for title, key in (("die event to replacement asked for", "repair_ms"),
+                       ("  of that, since Docker told what became of it", "repair_since_answer_ms")):
+        taken = figures[key]
+        print(f"{title}: p50 {statistics.median(taken):.1f} ms, p99 {percentile(taken, 0.99):.1f} ms "
+              f"of {len(taken)}   (goal p99 under 20 ms)")
+    rested = figures["rest"]
     print(f"at rest: {rested['resident_mib']:.1f} MiB resident (goal 40), "
           f"{rested['processor_percent']:.2f} % of a core (goal 0.2)")
     print(f"installing {figures['apps']} apps of five services: {figures['install_all_s']:.0f} s; "
