@@ -9,6 +9,8 @@
 //! - `snapshot`: how a home stands, without what differs from run to run.
 //! - `oracle`: what must hold at every moment.
 //! - `runs`: one trace per seed, settling, steadiness, restarts.
+//! - `crash`: a crash at every boundary of a wish.
+//! - `strangers`, `schedule`, `faults`: any fault in any order, beside things of others.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -28,3 +30,6 @@ mod snapshot;
 mod oracle;
 mod runs;
 mod crash;
+mod strangers;
+mod schedule;
+mod faults;

@@ -20,6 +20,8 @@ const VOLATILE: &[&str] = &[
     "managedFields",
     "lastTransitionTime",
     "since",
+    "restarts",
+    "exitCode",
     "hearth.dev/lineage",
 ];
 /// The same of the machine.
@@ -32,6 +34,7 @@ const PASSING: &[&str] = &[
     "finished_at",
     "running_since",
     "restarts",
+    "exit_code",
     "backoff",
     "checked",
     "version",

@@ -4,9 +4,10 @@
 //! nobody waits it moves the clock to whoever sleeps shortest. So one seed is one run. What crashes loses everything
 //! but the store's files and the machine.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -329,9 +330,32 @@ fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
+thread_local! {
+    /// Whether a failure is tried out and not to be told.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does something whose failure is not told.
+pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let told = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                told(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = work();
+    QUIET.set(false);
+    done
+}
+
 impl Drop for World {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        // What was only cut off, before anything happened in it, has nothing to tell.
+        if std::thread::panicking() && !QUIET.get() && self.happened.count > 0 {
             println!("the last of what happened (seed {}):\n{}", self.seed, self.happened.tail(KEPT_LINES));
         }
     }

@@ -1,0 +1,207 @@
+//! What goes wrong in a run, and what people do in it, as a list that a seed makes and that can be cut short.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hearth_capabilities::{Fault, Happening};
+use hearth_pretend::{Backend, Op};
+
+use crate::gates::{Point, Verdict};
+use crate::seeds::Random;
+use crate::world::World;
+
+/// One thing that goes wrong, or that somebody does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Entry {
+    /// The so-manieth call of this operation goes on like this.
+    Call(Op, usize, Verdict),
+    /// The so-manieth write of the store is refused, and so many after it.
+    Disk(usize, usize),
+    /// The so-manieth event goes on like this: `Slow` is told twice, anything else but `Go` is lost.
+    Event(usize, Verdict),
+    /// After so many happenings, something.
+    At(u64, Act),
+}
+
+/// What happens at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Act {
+    /// Everything but the store's files and the machine is gone, and comes up again.
+    Crash,
+    /// Every stream of events breaks off.
+    Break,
+    /// A part of the machine answers nothing for so long.
+    Out(Backend, Duration),
+    /// The wall clock is set so many minutes ahead, or back.
+    Wall(i64),
+    /// Somebody asks for something else: a number among the wishes.
+    Wish(usize),
+    /// Somebody does something to the machine.
+    Hand(Hand),
+}
+
+/// What is done to the machine past Hearth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Hand {
+    Remove(&'static str),
+    Stop(&'static str),
+    Kill(&'static str),
+    Edit(&'static str),
+    Prune,
+    Disconnect(&'static str),
+    RemoveNetwork,
+    ClearProxy,
+    PruneImages,
+}
+
+/// Operations that a running home calls.
+const CALLS: &[Op] = &[
+    Op::ListContainers,
+    Op::InspectContainer,
+    Op::CreateContainer,
+    Op::StartContainer,
+    Op::StopContainer,
+    Op::RemoveContainer,
+    Op::ListNetworks,
+    Op::InspectNetwork,
+    Op::CreateNetwork,
+    Op::RemoveNetwork,
+    Op::ConnectNetwork,
+    Op::InspectImage,
+    Op::PullImage,
+    Op::RemoveImage,
+    Op::ReadProxy,
+    Op::WriteProxy,
+    Op::ResetProxy,
+    Op::InspectLeaf,
+    Op::MakeLeaf,
+    Op::ListLeaves,
+    Op::SaveFiles,
+    Op::LoadFiles,
+];
+
+const CONTAINERS: &[&str] = &["shop-web", "shop-db", "shop-migrate"];
+
+/// A schedule by the seed's numbers.
+pub(crate) fn generate(random: &mut Random, wishes: usize) -> Vec<Entry> {
+    (0..2 + random.below(6)).map(|_| entry(random, wishes)).collect()
+}
+
+fn entry(random: &mut Random, wishes: usize) -> Entry {
+    let at = random.next() % 400;
+    match random.below(16) {
+        0..=6 => {
+            let op = CALLS[random.below(CALLS.len())];
+            let nth = random.below(if op.change().is_some() { 4 } else { 25 });
+            Entry::Call(op, nth, verdict(random))
+        }
+        7 => Entry::Disk(random.below(60), 1 + random.below(3)),
+        8 => Entry::Event(random.below(30), if random.below(3) == 0 { slow(random) } else { Verdict::Lost }),
+        9 => Entry::At(at, Act::Crash),
+        10 => Entry::At(at, Act::Break),
+        11 => {
+            let backend = [Backend::Engine, Backend::Proxy, Backend::Disk][random.below(3)];
+            Entry::At(at, Act::Out(backend, Duration::from_secs(1 + random.next() % 400)))
+        }
+        12 => Entry::At(at, Act::Wall([-3000, -90, -1, 1, 90, 3000][random.below(6)])),
+        13 => Entry::At(at, Act::Wish(random.below(wishes))),
+        _ => Entry::At(at, Act::Hand(hand(random))),
+    }
+}
+
+fn slow(random: &mut Random) -> Verdict {
+    Verdict::Slow(Duration::from_secs(1 + random.next() % 60))
+}
+
+fn verdict(random: &mut Random) -> Verdict {
+    match random.below(8) {
+        0 => Verdict::Fail(Fault::Blind("no answer: connection refused".into())),
+        1 => Verdict::Fail(Fault::Failed("the engine says no".into())),
+        2 => Verdict::Lost,
+        3 => Verdict::Hang(Duration::from_secs(1 + random.next() % 900)),
+        4 => slow(random),
+        5 => Verdict::Stale,
+        6 => Verdict::Empty,
+        _ => Verdict::Partial,
+    }
+}
+
+fn hand(random: &mut Random) -> Hand {
+    let container = CONTAINERS[random.below(CONTAINERS.len())];
+    match random.below(10) {
+        0 | 1 => Hand::Remove(container),
+        2 => Hand::Stop(container),
+        3 => Hand::Kill(container),
+        4 => Hand::Edit(container),
+        5 => Hand::Prune,
+        6 => Hand::Disconnect(container),
+        7 => Hand::RemoveNetwork,
+        8 => Hand::ClearProxy,
+        _ => Hand::PruneImages,
+    }
+}
+
+/// Tells each point how to go on by a schedule, while it is armed.
+pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn FnMut(&Point) -> Verdict> {
+    let (schedule, armed) = (schedule.to_vec(), armed.clone());
+    let (mut calls, mut writes, mut events) = (BTreeMap::<Op, usize>::new(), 0, 0);
+    Box::new(move |point| {
+        if !armed.get() {
+            return Verdict::Go;
+        }
+        let is_meant: Box<dyn Fn(&Entry) -> Option<Verdict>> = match point {
+            Point::Call(op, _) => {
+                let (op, nth) = (*op, count(calls.entry(*op).or_default()));
+                Box::new(move |entry| match entry {
+                    Entry::Call(of, at, verdict) if *of == op && *at == nth => Some(verdict.clone()),
+                    _ => None,
+                })
+            }
+            Point::Write => {
+                let nth = count(&mut writes);
+                Box::new(move |entry| match entry {
+                    Entry::Disk(from, times) if (*from..from + times).contains(&nth) => Some(Verdict::Lost),
+                    _ => None,
+                })
+            }
+            // That somebody listens again is known to whoever does.
+            Point::Event(_, happening) if *happening != Happening::Listening => {
+                let nth = count(&mut events);
+                Box::new(move |entry| match entry {
+                    Entry::Event(at, verdict) if *at == nth => Some(verdict.clone()),
+                    _ => None,
+                })
+            }
+            _ => return Verdict::Go,
+        };
+        schedule.iter().find_map(is_meant).unwrap_or(Verdict::Go)
+    })
+}
+
+/// Counts one more, and says which it is.
+fn count(counted: &mut usize) -> usize {
+    *counted += 1;
+    *counted - 1
+}
+
+impl Hand {
+    pub(crate) fn act(self, world: &World) {
+        let machine = &world.machine;
+        let named = |name: &str| format!("hearth_household_{name}");
+        match self {
+            Self::Remove(name) => machine.remove_by_hand(&named(name)),
+            Self::Stop(name) => machine.stop_by_hand(&named(name)),
+            Self::Kill(name) => machine.kill(&named(name)),
+            Self::Edit(name) => {
+                machine.edit(&named(name), |facts| drop(facts.env.insert("BY_HAND".into(), "yes".into())));
+            }
+            Self::Prune => machine.prune_containers(),
+            Self::Disconnect(name) => machine.disconnect("hearth_household_shop", &named(name)),
+            Self::RemoveNetwork => machine.remove_network("hearth_household_shop"),
+            Self::ClearProxy => machine.clear_proxy(),
+            Self::PruneImages => machine.prune_images(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Things of others on the same machine, which nothing may ever touch: a person's own container and network, those of
+//! another Hearth, and data that nobody here made.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::FutureExt;
+use hearth_capabilities::containers::{ImageDefaults, NewContainer};
+use hearth_capabilities::networks::NewNetwork;
+use hearth_capabilities::volumes::Leaf;
+use hearth_capabilities::{Containers, Networks, Volumes};
+use hearth_kinds::container::Restart;
+use hearth_meta::labels;
+use hearth_pretend::Machine;
+
+const IMAGE: &str = "stranger:1";
+
+/// Puts them all there.
+pub(crate) fn plant(machine: &Machine) {
+    let image = machine.put_image(IMAGE, ImageDefaults::default(), BTreeMap::new()).unwrap();
+    let others = BTreeMap::from([
+        (labels::UID.to_owned(), "5ef1b2f0-0000-4000-8000-000000000001".to_owned()),
+        (labels::LINEAGE.to_owned(), "another-home".to_owned()),
+    ]);
+    for (name, subnet, labels) in
+        [("stranger", "192.168.7.0/24", BTreeMap::new()), ("hearth_household_others", "192.168.8.0/24", others)]
+    {
+        let network =
+            NewNetwork { name: name.into(), subnet: subnet.into(), internal: false, labels: labels.clone() };
+        now(Networks::create(machine, &network));
+        now(Containers::create(machine, &container(name, &image, labels)));
+        now(machine.start(name));
+    }
+    let leaf = Leaf { instance: "somebodys".into(), path: "letters".into() };
+    now(machine.make(&leaf, "not-of-this-home", Some((1000, 1000)), Some(0o700)));
+}
+
+fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewContainer {
+    NewContainer {
+        name: name.to_owned(),
+        image_id: image.to_owned(),
+        image_reference: IMAGE.to_owned(),
+        command: Some(vec!["serve".into()]),
+        entrypoint: None,
+        working_dir: None,
+        user: None,
+        env: BTreeMap::from([("OWNER".into(), "somebody".into())]),
+        mounts: Vec::new(),
+        tmpfs: Vec::new(),
+        read_only_root: false,
+        network: None,
+        health: None,
+        restart: Restart::UnlessStopped,
+        stop_grace: Duration::from_secs(10),
+        stop_signal: None,
+        memory_bytes: None,
+        millicpus: None,
+        devices: Vec::new(),
+        capabilities: Vec::new(),
+        ports: Vec::new(),
+        labels,
+        init: false,
+        hostname: None,
+    }
+}
+
+/// The machine answers a hand past Hearth at once.
+fn now<T>(call: impl Future<Output = Result<T, hearth_capabilities::Fault>>) -> T {
+    call.now_or_never().expect("it has no latency").unwrap()
+}
