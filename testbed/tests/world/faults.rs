@@ -23,7 +23,7 @@ use crate::strangers::plant;
 use crate::world::{World, quietly};
 
 /// How many schedules each seed tries.
-const SCHEDULES: usize = 40;
+const SCHEDULES: usize = 25;
 /// How many happenings a run is disturbed for; a home that has nothing to do makes some 50 a minute.
 const DISTURBED: u64 = 500;
 /// So many changes of the machine one disturbance may cost at the most: an app is taken down and made anew with some
@@ -257,9 +257,13 @@ fn a_home_that_is_left_alone_stays_as_it_is() {
 
 #[test]
 fn a_container_that_is_removed_while_its_events_are_lost_is_back() {
-    known(2, 2, &[
-        Entry::Event(0, crate::gates::Verdict::Lost),
-        Entry::Event(1, crate::gates::Verdict::Lost),
-        Entry::At(50, Act::Hand(Hand::Remove("shop-db"))),
-    ]);
+    known(
+        2,
+        2,
+        &[
+            Entry::Event(0, crate::gates::Verdict::Lost),
+            Entry::Event(1, crate::gates::Verdict::Lost),
+            Entry::At(50, Act::Hand(Hand::Remove("shop-db"))),
+        ],
+    );
 }

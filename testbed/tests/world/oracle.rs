@@ -70,11 +70,10 @@ impl Oracle {
             self.judge(seen, object, holds);
         }
         for app in &apps {
-            let holds = seen
-                .store
-                .owned_by(app.uid())
-                .iter()
-                .all(|child| child.kind != "Container" || is_ready(child));
+            // A part that is no longer declared is on its way out.
+            let children = seen.store.owned_by(app.uid());
+            let mut parts = children.iter().filter(|child| child.kind == "Container" && !child.is_going());
+            let holds = parts.all(|part| is_ready(part));
             self.judge(seen, app, holds);
         }
         self.note_look(seen);

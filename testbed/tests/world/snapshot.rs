@@ -41,6 +41,7 @@ const PASSING: &[&str] = &[
     "behaviours",
     "created_at",
     "hearth.dev/applied",
+    "hearth.dev/made-at",
     "hearth.dev/lineage",
 ];
 
@@ -117,7 +118,11 @@ fn plain(value: &Value, names: &BTreeMap<String, String>, left_out: &[&str]) -> 
             }
             Value::Object(kept)
         }
-        Value::Array(list) => list.iter().map(|value| plain(value, names, left_out)).collect(),
+        Value::Array(list) => {
+            // That somebody once changed it and it was put back is told for good.
+            let is_over = |value: &Value| value["type"] == "Drifted" && value["status"] == "False";
+            list.iter().filter(|value| !is_over(value)).map(|value| plain(value, names, left_out)).collect()
+        }
         Value::String(text) => Value::String(in_words(text, names)),
         value => value.clone(),
     }

@@ -22,9 +22,10 @@ pub(crate) fn plant(machine: &Machine) {
         (labels::UID.to_owned(), "5ef1b2f0-0000-4000-8000-000000000001".to_owned()),
         (labels::LINEAGE.to_owned(), "another-home".to_owned()),
     ]);
-    for (name, subnet, labels) in
-        [("stranger", "192.168.7.0/24", BTreeMap::new()), ("hearth_household_others", "192.168.8.0/24", others)]
-    {
+    for (name, subnet, labels) in [
+        ("stranger", "192.168.7.0/24", BTreeMap::new()),
+        ("hearth_household_others", "192.168.8.0/24", others),
+    ] {
         let network =
             NewNetwork { name: name.into(), subnet: subnet.into(), internal: false, labels: labels.clone() };
         now(Networks::create(machine, &network));
@@ -55,6 +56,7 @@ fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewCo
         stop_signal: None,
         memory_bytes: None,
         millicpus: None,
+        surroundings: Default::default(),
         devices: Vec::new(),
         capabilities: Vec::new(),
         ports: Vec::new(),

@@ -7,8 +7,8 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use hearth::config::Config;
