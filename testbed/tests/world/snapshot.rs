@@ -22,6 +22,7 @@ const VOLATILE: &[&str] = &[
     "since",
     "restarts",
     "exitCode",
+    "recentDeaths",
     "hearth.dev/lineage",
 ];
 /// The same of the machine.
@@ -65,7 +66,8 @@ impl World {
     }
 
     fn machine_snapshot(&self, names: &BTreeMap<String, String>) -> Snapshot {
-        let machine = plain(&self.machine.as_value(), names, PASSING);
+        // Files on the machine hold records of objects.
+        let machine = plain(&self.machine.as_value(), names, &[VOLATILE, PASSING].concat());
         let mut snapshot = Snapshot::new();
         for (part, value) in machine.as_object().unwrap() {
             match value {
@@ -119,6 +121,10 @@ fn plain(value: &Value, names: &BTreeMap<String, String>, left_out: &[&str]) -> 
             Value::Object(kept)
         }
         Value::Array(list) => {
+            if let Some(text) = as_text(list) {
+                let record = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                return plain(&record, names, left_out);
+            }
             // That somebody once changed it and it was put back is told for good.
             let is_over = |value: &Value| value["type"] == "Drifted" && value["status"] == "False";
             list.iter().filter(|value| !is_over(value)).map(|value| plain(value, names, left_out)).collect()
@@ -126,6 +132,13 @@ fn plain(value: &Value, names: &BTreeMap<String, String>, left_out: &[&str]) -> 
         Value::String(text) => Value::String(in_words(text, names)),
         value => value.clone(),
     }
+}
+
+/// The text of a file, which the machine keeps as a list of bytes.
+fn as_text(list: &[Value]) -> Option<String> {
+    let byte = |value: &Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
+    let bytes: Vec<u8> = list.iter().map(byte).collect::<Option<_>>()?;
+    String::from_utf8(bytes).ok().filter(|text| text.len() > 8)
 }
 
 fn in_words(text: &str, names: &BTreeMap<String, String>) -> String {
