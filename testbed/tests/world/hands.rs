@@ -26,13 +26,16 @@ use crate::gates::{Gates, Point, Told, Verdict};
 /// How many answers are remembered for a stale one.
 const REMEMBERED: usize = 4;
 
+/// The latest answers of each look, oldest first.
+type Answers = BTreeMap<(Op, String), VecDeque<Box<dyn Any + Send>>>;
+
 /// Hands that wait at the gates.
 #[derive(Clone)]
 pub(crate) struct Gated {
     machine: Machine,
     gates: Gates,
     clock: ManualClock,
-    answers: Arc<Mutex<BTreeMap<(Op, String), VecDeque<Box<dyn Any + Send>>>>>,
+    answers: Arc<Mutex<Answers>>,
 }
 
 /// What an answer looks like to somebody who is lied to.

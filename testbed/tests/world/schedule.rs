@@ -143,6 +143,9 @@ fn hand(random: &mut Random) -> Hand {
     }
 }
 
+/// How an entry says that a point goes on, where it is about it.
+type Meant = Box<dyn Fn(&Entry) -> Option<Verdict>>;
+
 /// Tells each point how to go on by a schedule, while it is armed.
 pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn FnMut(&Point) -> Verdict> {
     let (schedule, armed) = (schedule.to_vec(), armed.clone());
@@ -151,7 +154,7 @@ pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn Fn
         if !armed.get() {
             return Verdict::Go;
         }
-        let is_meant: Box<dyn Fn(&Entry) -> Option<Verdict>> = match point {
+        let is_meant: Meant = match point {
             Point::Call(op, _) => {
                 let (op, nth) = (*op, count(calls.entry(*op).or_default()));
                 Box::new(move |entry| match entry {

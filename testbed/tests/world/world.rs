@@ -33,6 +33,9 @@ const LONGEST_MS: usize = 4;
 /// Nothing goes on so long by itself; whoever works on without time passing spins.
 const MOST_WITHOUT_REST: u64 = 400_000;
 
+/// Looks on, and judges.
+type Watcher = Box<dyn FnMut(&mut Seen<'_>)>;
+
 /// A home, its machine and everything around them.
 pub(crate) struct World {
     pub(crate) seed: u64,
@@ -43,7 +46,7 @@ pub(crate) struct World {
     /// What a call that is let go on is told.
     pub(crate) faults: Box<dyn FnMut(&Point) -> Verdict>,
     /// What is looked at whenever nothing can run.
-    pub(crate) watcher: Option<Box<dyn FnMut(&mut Seen<'_>)>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) happened: Happened,
     /// Holds the data; removed with the world.
     _folder: TempDir,
