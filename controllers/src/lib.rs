@@ -2,7 +2,7 @@
 //!
 //! One file or folder per kind. A controller sees the machine only through the traits of `capabilities`; it
 //! touches nothing itself. [`naming`] says what things are called in the container engine, [`fault`] what a
-//! failed call means, [`wakes`] whom an event of the engine wakes.
+//! failed call means, `wakes` whom an event of the engine wakes.
 //!
 //! The App composes and touches no machine: it writes the other kinds and sums up what they say.
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@
 //! again every minute. An object that was there before and is nobody's of the folder is not taken over.
 //!
 //! *Never*: removes anything while a file or the folder cannot be read or understood, while the folder is empty, or
-//! while much would go at once: that is a question to a person ([`removal`]).
+//! while much would go at once: that is a question to a person (`removal`).
 //!
 //! - `read`: the files; `declared`: the objects they declare; `apply`: through the protocol; `removal`: what may go;
 //!   `wakeup`: when to look again; `standing`: what people are told.

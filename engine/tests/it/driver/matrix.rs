@@ -10,7 +10,7 @@ use crate::running::Running;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Case {
     Untouched,
-    AnothersInItsPlace,
+    ForeignInItsPlace,
     DiedOverAStep,
     DiedOverADangerousStep,
     WishChangedToo,
@@ -27,7 +27,7 @@ enum Case {
 fn cases(class: Class) -> &'static [Case] {
     match class {
         Class::InSync => &[Case::Untouched],
-        Class::Unowned => &[Case::AnothersInItsPlace],
+        Class::Unowned => &[Case::ForeignInItsPlace],
         Class::Interrupted => &[Case::DiedOverAStep, Case::DiedOverADangerousStep],
         Class::Pending => &[Case::WishChangedToo],
         Class::Drifted => &[
@@ -67,7 +67,7 @@ fn expected(case: Case, reports: bool) -> Row {
     match case {
         Case::Untouched => row(&[], "Ready InSync"),
         Case::InTheDark => Row { is_tried_again: true, ..row(&[], "Degraded CannotSee") },
-        Case::AnothersInItsPlace => row(&[], "NeedsYou NotOurs"),
+        Case::ForeignInItsPlace => row(&[], "NeedsYou NotOurs"),
         Case::DiedOverAStep | Case::WishChangedToo => row(&["Paint a blue"], "Ready InSync"),
         Case::DiedOverADangerousStep => row(&[], "NeedsYou Interrupted"),
         // Whether it is there, and whether it runs, is put right under every policy.
@@ -121,7 +121,7 @@ async fn come_about(case: Case, engine: &Running) {
     match case {
         Case::Untouched | Case::DiedOverAStep | Case::DiedOverADangerousStep => {}
         Case::InTheDark => world.lock().blind = true,
-        Case::AnothersInItsPlace => world.screw_in("a", "of another", "another lineage"),
+        Case::ForeignInItsPlace => world.screw_in("a", "of another", "another lineage"),
         Case::WishChangedToo => {
             world.paint("a", "green");
             engine.paint("a", "blue").await;
