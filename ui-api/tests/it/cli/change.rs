@@ -89,7 +89,7 @@ async fn a_change_from_outside_is_shown_with_its_answers() {
     assert!(home.run(&["drift", "list"]).await.err.contains("nothing that was changed from outside stands"));
     let status = serde_json::json!({
         "summary": "NeedsYou", "reason": "Drifted", "message": "It was changed from outside",
-        "differences": [{ "field": "spec.slug", "wanted": "photos", "seen": "foto", "state": "Drifted" }],
+        "differences": [{ "field": "spec.slug", "wanted": "photos", "seen": "pictures", "state": "Drifted" }],
         "drift": { "id": "0a1b2c3d4e5f", "since": "2026-11-29T12:00:00Z", "count": 1 },
     });
     home.see("App", "photos", status).await;
@@ -104,7 +104,7 @@ async fn a_change_from_outside_is_shown_with_its_answers() {
     assert!(said.err.contains("add --seen 0a1b2c3d4e5f"), "{said:?}");
     let said = home.run(&["drift", "put-back", "app/photos", "--seen", "ffffffffffff"]).await;
     assert_eq!(said.exit, Exit::Conflict, "{said:?}");
-    assert!(said.err.contains("spec.slug: seen foto, wanted photos"), "{said:?}");
+    assert!(said.err.contains("spec.slug: seen pictures, wanted photos"), "{said:?}");
     let said = home.run(&["drift", "put-back", "app/photos", "--seen", "0a1b2c3d4e5f"]).await;
     assert_eq!(said.exit, Exit::Done, "{said:?}");
     let order = home.store.get(&Key::new("App", "household", "photos")).unwrap();
