@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use hearth_meta::Reason;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Runner, lock};
@@ -17,22 +17,17 @@ use crate::controller::{Controller, Found, Outcome, Wait};
 use crate::store::WriteError;
 
 /// Which controllers have yet to look once. Shared by all of an engine.
+#[derive(Default)]
 pub(crate) struct FirstLook {
     missing: Mutex<BTreeSet<&'static str>>,
-    over: watch::Sender<bool>,
-}
-
-impl Default for FirstLook {
-    fn default() -> Self {
-        Self { missing: Mutex::default(), over: watch::Sender::new(true) }
-    }
+    /// Wakes in the order of waiting; tokio's `watch` wakes in an order of chance, and no run could be repeated.
+    over: Notify,
 }
 
 impl FirstLook {
     /// This controller has to look before anybody acts.
     pub(super) fn expect(&self, controller: &'static str) {
         lock(&self.missing).insert(controller);
-        self.over.send_replace(false);
     }
 
     /// It has looked.
@@ -40,7 +35,7 @@ impl FirstLook {
         let mut missing = lock(&self.missing);
         missing.remove(controller);
         if missing.is_empty() {
-            self.over.send_replace(true);
+            self.over.notify_waiters();
         }
     }
 
@@ -50,13 +45,16 @@ impl FirstLook {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        *self.over.borrow()
+        lock(&self.missing).is_empty()
     }
 
     /// Returns once all have looked.
     pub(super) async fn over(&self) {
-        // The sender lives as long as this.
-        let _ = self.over.subscribe().wait_for(|over| *over).await;
+        // Enlisted before the question, so that an end in between is heard.
+        let ended = self.over.notified();
+        if !self.is_over() {
+            ended.await;
+        }
     }
 }
 
