@@ -12,11 +12,11 @@ use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Wanted,
 };
 use hearth_engine::{Clock, Engine, Key, Object, OpenOptions, Query, Store, SystemClock, WriteOptions};
-use hearth_meta::{Claim, CommonStatus, HasCommon, KindInfo, Reason, Scope};
+use hearth_meta::{CommonStatus, HasCommon, KindInfo, Reason, Scope};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 const WRITERS: usize = 64;
@@ -93,24 +93,7 @@ impl Controller for Lamps {
 }
 
 fn kind(kind: &'static str, scope: Scope) -> KindInfo {
-    KindInfo {
-        group: "test.dev",
-        version: "v1",
-        kind,
-        plural: kind,
-        singular: kind,
-        short_names: &[],
-        scope,
-        has_status: true,
-        is_secret: false,
-        columns: Vec::new(),
-        schema: None,
-        finalizers: Vec::new(),
-        default: |_, _| {},
-        validate: |_, _| Vec::new(),
-        claims: |_| Vec::new(),
-        choose: Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new()),
-    }
+    KindInfo { has_status: true, ..KindInfo::plain("test.dev", kind, (kind, kind), scope) }
 }
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error>>;

@@ -65,7 +65,7 @@ pub use open::OpenOptions;
 pub use replace::Replacement;
 pub use room::{RoomReport, Space};
 pub use selector::{Query, Requirement, parse_selector};
-pub use stage::{Deletion, Edit, Preconditions, Write};
+pub use stage::{Deletion, Edit, Preconditions, StatusEdit, Write};
 pub use trust::LOST_HISTORY;
 pub use verify::{CopyFacts, verify};
 pub use watch::{Change, ChangeKind, Expired, Watch};
@@ -252,8 +252,22 @@ impl Store {
         uid: &str,
         status: serde_json::Value,
     ) -> Result<Arc<Object>, WriteError> {
-        let write = Write::Status { key: key.clone(), uid: uid.to_owned(), status };
-        self.write(write, &WriteOptions::default()).await
+        let (uid, gone) = (uid.to_owned(), WriteError::NotFound(key.clone()));
+        let change = move |old: &Object| if old.uid() == uid { Ok(status) } else { Err(gone) };
+        self.change_status(key, &WriteOptions::default(), change).await
+    }
+
+    /// Changes the status of an object, given how it stands at the moment of the write.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], what the closure returns, or a storage error.
+    pub async fn change_status(
+        &self,
+        key: &Key,
+        options: &WriteOptions,
+        change: impl FnOnce(&Object) -> Result<serde_json::Value, WriteError> + Send + 'static,
+    ) -> Result<Arc<Object>, WriteError> {
+        self.write(Write::Status { key: key.clone(), change: Box::new(change) }, options).await
     }
 
     /// Asks for an object's deletion. With finalizers it is marked and stays until they are dropped.

@@ -32,6 +32,7 @@ pub mod images;
 pub mod events;
 pub mod proxy;
 pub mod volumes;
+mod files;
 mod given;
 
 use std::panic::{AssertUnwindSafe, resume_unwind};

@@ -26,6 +26,9 @@ use admit::{add_finalizers, check_orders, is_small, keep_identity, same_but_for_
 /// From how an object stands to how it should.
 pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
 
+/// From how an object stands to the whole status it should have.
+pub type StatusEdit = Box<dyn FnOnce(&Object) -> Result<Value, WriteError> + Send>;
+
 /// What a caller asks for.
 pub enum Write {
     /// Make an object.
@@ -39,14 +42,12 @@ pub enum Write {
         /// From how it stands to how it should.
         change: Edit,
     },
-    /// Replace a status.
+    /// Replace a status, given how the object stands.
     Status {
         /// Which.
         key: Key,
-        /// Only if it is still this one.
-        uid: String,
-        /// The whole status.
-        status: Value,
+        /// From how it stands to the whole status it should have.
+        change: StatusEdit,
     },
     /// Delete an object.
     Delete(Deletion),
@@ -151,7 +152,7 @@ impl<'a> Stage<'a> {
                 let new = change(&old)?;
                 self.update(&old, new, options)
             }
-            Write::Status { key, uid, status } => self.status(&key, &uid, status),
+            Write::Status { key, change } => self.status(&key, change, options),
             Write::Delete(deletion) => self.delete(&deletion, options),
             Write::DropFinalizer { key, uid, finalizer } => {
                 self.drop_finalizer(&key, &uid, &finalizer, options)
@@ -238,17 +239,20 @@ impl<'a> Stage<'a> {
         self.put(Some(old), new, is_recorded.then_some("update"), options)
     }
 
-    fn status(&mut self, key: &Key, uid: &str, status: Value) -> Result<Arc<Object>, WriteError> {
+    fn status(
+        &mut self,
+        key: &Key,
+        change: StatusEdit,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
         let old = self.find(key)?;
-        if old.uid() != uid {
-            return Err(WriteError::NotFound(key.clone()));
-        }
+        let status = change(&old)?;
         if old.status() == &status {
             return Ok(old);
         }
         let mut new = Object::clone(&old);
         new.body.insert("status".into(), status);
-        self.put(Some(&old), new, None, &WriteOptions::default())
+        self.put(Some(&old), new, None, options)
     }
 
     fn delete(&mut self, deletion: &Deletion, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {

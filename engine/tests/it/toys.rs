@@ -59,24 +59,7 @@ fn room(name: &str) -> Claim {
 }
 
 fn kind(kind: &'static str, plural: &'static str, scope: Scope) -> KindInfo {
-    KindInfo {
-        group: "test.dev",
-        version: "v1",
-        kind,
-        plural,
-        singular: kind,
-        short_names: &[],
-        scope,
-        has_status: true,
-        is_secret: false,
-        columns: Vec::new(),
-        schema: None,
-        finalizers: Vec::new(),
-        default: |_, _| {},
-        validate: |_, _| Vec::new(),
-        claims: |_| Vec::new(),
-        choose: Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new()),
-    }
+    KindInfo { has_status: true, ..KindInfo::plain("test.dev", kind, (plural, kind), scope) }
 }
 
 /// `Lamp` and `Sign` as above; `Card` is plain; `Secret` is secret; `Namespace` holds the rest.

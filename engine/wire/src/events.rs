@@ -27,7 +27,6 @@ use crate::parameters::Parameters;
 use crate::projection::Projection;
 use crate::router::{Actor, Wire};
 use crate::target::Target;
-use crate::unstored;
 use crate::watch::{DEFAULT_LENGTH, line, streamed};
 
 /// The group newer programs use.
@@ -65,7 +64,7 @@ pub(crate) fn kind(group: &'static str) -> KindInfo {
             column("Object", "string", format!("{{.{about}.kind}}/{{.{about}.name}}"), "What it happened to"),
             column("Message", "string", message.into(), "What happened"),
         ],
-        ..unstored::kind(group, "Event", ("events", "event"), Scope::Namespaced)
+        ..KindInfo::plain(group, "Event", ("events", "event"), Scope::Namespaced)
     }
 }
 

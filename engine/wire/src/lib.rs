@@ -32,7 +32,6 @@ mod unknown_fields;
 mod ownership;
 mod patch;
 mod subresource;
-mod unstored;
 mod events;
 mod reviews;
 mod discovery;

@@ -11,7 +11,6 @@ use crate::body;
 use crate::failure::Failure;
 use crate::metadata;
 use crate::router::Actor;
-use crate::unstored;
 
 const ACCESS: &str = "authorization.k8s.io";
 const IDENTITY: &str = "authentication.k8s.io";
@@ -19,7 +18,7 @@ const IDENTITY: &str = "authentication.k8s.io";
 /// What can be asked.
 pub(crate) fn kinds() -> [KindInfo; 3] {
     let kind =
-        |group, kind, plural, singular| unstored::kind(group, kind, (plural, singular), Scope::Cluster);
+        |group, kind, plural, singular| KindInfo::plain(group, kind, (plural, singular), Scope::Cluster);
     [
         kind(ACCESS, "SelfSubjectAccessReview", "selfsubjectaccessreviews", "selfsubjectaccessreview"),
         kind(ACCESS, "SelfSubjectRulesReview", "selfsubjectrulesreviews", "selfsubjectrulesreview"),

@@ -20,7 +20,7 @@ use crate::write;
 /// Replaces the status; whatever else the body says is not looked at.
 pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response, Failure> {
     metadata::settle_kind(&mut value, call.kind)?;
-    store(call, |old| {
+    store(call, move |old| {
         write::check_version(&value, old)?;
         Ok(value["status"].clone())
     })
@@ -35,47 +35,37 @@ pub(crate) async fn patch(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> R
     if body::media_type(headers) == APPLY {
         let config = body::parse(&body::read(sent).await?)?;
         let schema = call.schema();
-        // Seen as a kind without a status of its own, status is a part like any other.
-        let structure = Structure::new(schema.as_deref(), false);
-        return store(call, |old| {
+        return store(call, move |old| {
             write::check_version(&config, old)?;
+            // Seen as a kind without a status of its own, status is a part like any other.
+            let structure = Structure::new(schema.as_deref(), false);
             let part = |value: &Value| json!({ "status": value["status"] });
             Ok(structure.merged(&part(&old.to_value()), &part(&config))["status"].clone())
         })
         .await;
     }
     let patch = Patch::read(headers, sent).await?;
-    store(call, |old| Ok(patch.apply(old)?["status"].clone())).await
+    store(call, move |old| Ok(patch.apply(old)?["status"].clone())).await
 }
 
-/// TODO(correctness): the status is read, then written; another write between the two is lost. It ends when the
-/// store takes a function of the status, as it does for the rest of an object.
+/// Builds and writes in one: no other write comes between.
 async fn store(
     call: &Call<'_>,
-    build: impl Fn(&Object) -> Result<Value, WriteError>,
+    build: impl FnOnce(&Object) -> Result<Value, WriteError> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let failed = |error| Failure::of_write(error, call.kind, call.name());
-    let old = call.wire.store.get(&call.key()).ok_or_else(|| Failure::not_found(call.kind, call.name()))?;
-    let status = match build(&old).map_err(failed)? {
-        Value::Null => json!({}),
-        status => status,
+    let shape = call.kind.schema.as_ref().and_then(|schema| schema["properties"].get("status")).cloned();
+    let change = move |old: &Object| {
+        let status = match build(old)? {
+            Value::Null => json!({}),
+            status => status,
+        };
+        let found = shape.map(|shape| schema::check(&status, &shape)).unwrap_or_default();
+        if found.is_empty() {
+            return Ok(status);
+        }
+        Err(WriteError::Invalid(found.into_iter().map(|problem| problem.under("status")).collect()))
     };
-    check(call, &status)?;
-    let new = if call.parameters.dry_run {
-        let mut new = Object::clone(&old);
-        new.body.insert("status".into(), status);
-        std::sync::Arc::new(new)
-    } else {
-        call.wire.store.update_status(&call.key(), old.uid(), status).await.map_err(failed)?
-    };
+    let written = call.wire.store.change_status(&call.key(), &call.write_options(), change).await;
+    let new = written.map_err(|error| Failure::of_write(error, call.kind, call.name()))?;
     Ok(Json(Projection::of(call).one(&new)).into_response())
-}
-
-fn check(call: &Call<'_>, status: &Value) -> Result<(), Failure> {
-    let Some(shape) = call.kind.schema.as_ref().and_then(|schema| schema["properties"].get("status")) else {
-        return Ok(());
-    };
-    let problems: Vec<_> =
-        schema::check(status, shape).into_iter().map(|problem| problem.under("status")).collect();
-    if problems.is_empty() { Ok(()) } else { Err(Failure::invalid(call.kind, call.name(), &problems)) }
 }

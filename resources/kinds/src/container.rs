@@ -1,18 +1,22 @@
 //! `Container`: one service, fully resolved. Made by an App or by Hearth itself; people rarely write it.
 
-use hearth_meta::{CommonStatus, HasCommon, Problem, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod given;
+mod rules;
+mod status;
 mod surroundings;
 
 pub use given::{AppFile, GivenFile};
+pub use rules::is_reserved;
+pub(crate) use rules::validate;
+pub use status::{Address, ContainerStatus, CrashLoop};
 pub use surroundings::{ExtraHost, Surroundings, Ulimit};
 
 use crate::policy::{DriftPolicy, Power};
-use crate::shared::{Label, Limits, SecretKeyRef, check_unique};
+use crate::shared::{Label, Limits, SecretKeyRef};
 
 /// What a container should be. Field names follow Compose.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -352,189 +356,4 @@ pub struct PublishedPort {
     /// The container's port.
     #[schemars(range(min = 1, max = 65535))]
     pub container_port: i32,
-}
-
-/// What is seen of a container.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ContainerStatus {
-    /// What every status says.
-    #[serde(flatten)]
-    pub common: CommonStatus,
-    /// Docker's id of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub container_id: Option<String>,
-    /// The id of the image it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_id: Option<String>,
-    /// What Docker says of it: `created`, `running`, `restarting`, `exited` ...
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// What its health check says: `starting`, `healthy`, `unhealthy`; absent without a check.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub health: Option<String>,
-    /// How it last exited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i64>,
-    /// How often Docker restarted it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restarts: Option<i64>,
-    /// When it died lately: at most the six newest deaths of one minute, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recent_deaths: Vec<Time>,
-    /// Set once it died more than five times within a minute, until it has run for five minutes (AL-52).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crash_loop: Option<CrashLoop>,
-    /// When it last started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Time>,
-    /// When a job completed. Kept here, since the container may be pruned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_at: Option<Time>,
-    /// The hash of the spec the job completed for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_for: Option<String>,
-    /// Since when it waits to become healthy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting_since: Option<Time>,
-    /// Its addresses, by network.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<Address>,
-}
-
-/// A container that dies again and again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CrashLoop {
-    /// Since when that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Time>,
-    /// Whether it runs and serves again at this moment, though not for long enough to be called well.
-    #[serde(default)]
-    pub recovering: bool,
-    /// The last lines it wrote before it died last, without the values of its secrets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub log_tail: Vec<String>,
-}
-
-/// An address on a network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Address {
-    /// The Network's name.
-    pub network: String,
-    /// The IP address.
-    pub ip: String,
-}
-
-impl HasCommon for ContainerStatus {
-    fn common(&self) -> &CommonStatus {
-        &self.common
-    }
-    fn common_mut(&mut self) -> &mut CommonStatus {
-        &mut self.common
-    }
-}
-
-pub(crate) fn validate(new: &Container, _old: Option<&Container>) -> Vec<Problem> {
-    let spec = &new.spec;
-    let mut problems = check_unique("spec.env", spec.env.iter().map(|e| e.name.as_str()));
-    problems.extend(check_unique("spec.mounts", spec.mounts.iter().map(|m| m.path.as_str())));
-    problems.extend(check_unique("spec.networks", spec.networks.iter().map(|n| n.name.as_str())));
-    problems.extend(spec.resources.check("spec.resources"));
-    let absolute =
-        spec.mounts.iter().map(|m| ("mounts", &m.path)).chain(spec.tmpfs.iter().map(|t| ("tmpfs", &t.path)));
-    for (list, path) in absolute.filter(|(_, path)| !path.starts_with('/')) {
-        problems.push(Problem::new(
-            format!("spec.{list}"),
-            format!("{path:?} must be an absolute path in the container"),
-        ));
-    }
-    if new.metadata.namespace.as_deref() != Some(crate::SYSTEM) {
-        let only_system = "is only allowed in namespace system; leave it out";
-        if !spec.capabilities.is_empty() {
-            problems.push(Problem::new("spec.capabilities", only_system));
-        }
-        if !spec.ports.is_empty() {
-            problems.push(Problem::new("spec.ports", only_system));
-        }
-    }
-    if spec.r#type == ContainerType::Service && spec.restart != Restart::UnlessStopped {
-        problems.push(Problem::new("spec.restart", "only a Job may have another restart than UnlessStopped"));
-    }
-    problems.extend(check_words(spec));
-    problems.extend(spec.surroundings.check("spec.surroundings"));
-    for (index, tmpfs) in spec.tmpfs.iter().enumerate().filter(|(_, tmpfs)| tmpfs.has_no_mode()) {
-        let message = format!("{:?} is not a mode in octal such as \"1777\"", tmpfs.mode);
-        problems.push(Problem::new(format!("spec.tmpfs[{index}].mode"), message));
-    }
-    for (index, file) in spec.files.iter().enumerate() {
-        problems.extend(file.check(&format!("spec.files[{index}]")));
-    }
-    for (index, label) in spec.labels.iter().enumerate().filter(|(_, label)| is_reserved(&label.name)) {
-        problems.push(Problem::new(
-            format!("spec.labels[{index}].name"),
-            format!("{:?} is kept for Hearth", label.name),
-        ));
-    }
-    for (index, env) in spec.env.iter().enumerate() {
-        problems.extend(check_env(env, &format!("spec.env[{index}]")));
-    }
-    problems
-}
-
-/// An empty word would be read as "the image's own", and a check without figures as none.
-fn check_words(spec: &ContainerSpec) -> Vec<Problem> {
-    let words = [
-        ("user", spec.user.as_deref()),
-        ("workingDir", spec.working_dir.as_deref()),
-        ("hostname", spec.hostname.as_deref()),
-        ("stop.signal", spec.stop.signal.as_deref()),
-    ];
-    let empty = words.iter().filter(|(_, word)| *word == Some(""));
-    let mut problems: Vec<Problem> = empty
-        .map(|(name, _)| {
-            Problem::new(format!("spec.{name}"), "must not be empty; leave it out for the image's own")
-        })
-        .collect();
-    if let Some(health) = &spec.health {
-        if health.test.is_empty() {
-            problems.push(Problem::new(
-                "spec.health.test",
-                "must not be empty; leave health out for the image's own check",
-            ));
-        }
-        let figures = [
-            ("intervalSeconds", health.interval_seconds),
-            ("timeoutSeconds", health.timeout_seconds),
-            ("retries", health.retries),
-        ];
-        for (name, _) in figures.iter().filter(|(_, figure)| *figure < 1) {
-            problems.push(Problem::new(format!("spec.health.{name}"), "must be at least 1"));
-        }
-    }
-    problems
-}
-
-/// Whether a label's name is kept for Hearth, or for what lets people's tools group its containers.
-pub fn is_reserved(label: &str) -> bool {
-    ["hearth.dev/", "com.docker.compose."].iter().any(|prefix| label.starts_with(prefix))
-}
-
-fn check_env(env: &EnvVar, field: &str) -> Option<Problem> {
-    let one_source = env.value_from.as_ref().is_none_or(|s| s.secret_key_ref.is_some() == s.parts.is_empty());
-    let one_part = env
-        .value_from
-        .iter()
-        .flat_map(|source| &source.parts)
-        .all(|part| part.text.is_some() != part.secret_key_ref.is_some());
-    if env.name.contains('=') {
-        Some(Problem::new(format!("{field}.name"), "may not hold ="))
-    } else if env.value.is_some() && env.value_from.is_some() {
-        Some(Problem::new(field, "has both value and valueFrom; keep one"))
-    } else if !one_source || !one_part {
-        Some(Problem::new(format!("{field}.valueFrom"), "needs exactly one of its fields"))
-    } else {
-        None
-    }
 }

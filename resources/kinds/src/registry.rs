@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hearth_meta::labels::finalizer;
-use hearth_meta::resource::{Choose, Column};
-use hearth_meta::{Claim, KindInfo, Problem, Resource, Scope};
+use hearth_meta::resource::Column;
+use hearth_meta::{KindInfo, Problem, Resource, Scope};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use serde_json::Value;
@@ -108,10 +108,6 @@ fn typed<K: Resource>(
     }
 }
 
-fn unchosen() -> Choose {
-    Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new())
-}
-
 fn info<K: CustomResourceExt>(short_names: &'static [&'static str]) -> KindInfo {
     let crd: CustomResourceDefinition = K::crd();
     let version = &crd.spec.versions[0];
@@ -123,23 +119,15 @@ fn info<K: CustomResourceExt>(short_names: &'static [&'static str]) -> KindInfo 
         description: column.description.clone().unwrap_or_default(),
     });
     let schema = version.schema.as_ref().and_then(|s| s.open_api_v3_schema.as_ref());
+    let names = (leak(&crd.spec.names.plural), leak(crd.spec.names.singular.as_deref().unwrap_or_default()));
+    let scope = if crd.spec.scope == "Namespaced" { Scope::Namespaced } else { Scope::Cluster };
     KindInfo {
-        group: hearth_meta::labels::GROUP,
         version: hearth_meta::labels::VERSION,
-        kind: leak(&crd.spec.names.kind),
-        plural: leak(&crd.spec.names.plural),
-        singular: leak(crd.spec.names.singular.as_deref().unwrap_or_default()),
         short_names,
-        scope: if crd.spec.scope == "Namespaced" { Scope::Namespaced } else { Scope::Cluster },
         has_status: true,
-        is_secret: false,
         columns: columns.collect(),
         schema: schema.and_then(|schema| serde_json::to_value(schema).ok()),
-        finalizers: Vec::new(),
-        default: |_, _| {},
-        validate: |_, _| Vec::new(),
-        claims: |_| Vec::new(),
-        choose: unchosen(),
+        ..KindInfo::plain(hearth_meta::labels::GROUP, leak(&crd.spec.names.kind), names, scope)
     }
 }
 
@@ -162,24 +150,7 @@ fn core_info(
         priority: 0,
         description: "Since when it is declared".into(),
     };
-    KindInfo {
-        group: "",
-        version: "v1",
-        kind,
-        plural,
-        singular,
-        short_names,
-        scope,
-        has_status: false,
-        is_secret: false,
-        columns: vec![age],
-        schema: None,
-        finalizers: Vec::new(),
-        default: |_, _| {},
-        validate: |_, _| Vec::new(),
-        claims: |_| Vec::new(),
-        choose: unchosen(),
-    }
+    KindInfo { short_names, columns: vec![age], ..KindInfo::plain("", kind, (plural, singular), scope) }
 }
 
 #[cfg(test)]

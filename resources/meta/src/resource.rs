@@ -115,6 +115,34 @@ pub struct KindInfo {
 }
 
 impl KindInfo {
+    /// A kind of version `v1` without a status, columns, a schema or rules of its own; what it has besides is laid over
+    /// it. `names` are its plural and its singular.
+    pub fn plain(
+        group: &'static str,
+        kind: &'static str,
+        names: (&'static str, &'static str),
+        scope: Scope,
+    ) -> Self {
+        Self {
+            group,
+            version: "v1",
+            kind,
+            plural: names.0,
+            singular: names.1,
+            short_names: &[],
+            scope,
+            has_status: false,
+            is_secret: false,
+            columns: Vec::new(),
+            schema: None,
+            finalizers: Vec::new(),
+            default: |_, _| {},
+            validate: |_, _| Vec::new(),
+            claims: |_| Vec::new(),
+            choose: Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new()),
+        }
+    }
+
     /// `group/version`, or only `version` for core kinds.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

@@ -8,6 +8,14 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
+use super::files::{
+    a_file_may_become_a_folder_and_back, a_package_is_read_whole,
+    a_package_path_that_is_not_absolute_is_refused, a_package_that_is_not_there_is_missing,
+    a_package_that_is_too_large_is_refused, a_package_with_a_link_is_refused,
+    file_paths_that_are_not_plain_are_refused, files, files_are_read_back_as_saved,
+    files_not_named_again_are_removed, files_of_nobody_are_none, removing_files_again_is_success,
+    removing_files_leaves_the_data, save, saved_nothing_is_not_none, saving_files_touches_no_data,
+};
 use super::given::{
     a_given_file_that_was_changed_by_hand_is_made_in_another_place, another_content_has_another_place,
     given_files_are_as_they_were_asked_for, holders_that_are_not_plain_are_refused,
@@ -146,7 +154,7 @@ pub async fn keep(world: &dyn VolumeWorld, name: &str) {
     (promise.keep)(world).await;
 }
 
-const MARKER: &str = "5a2f7a0e-6d0c-4a3e-9a53-0c4f6a1f2b11";
+pub(super) const MARKER: &str = "5a2f7a0e-6d0c-4a3e-9a53-0c4f6a1f2b11";
 const OTHER_MARKER: &str = "e0f9b2f4-0000-4000-8000-000000000002";
 
 pub(super) fn leaf(instance: &str, path: &str) -> Leaf {
@@ -161,24 +169,11 @@ async fn state(world: &dyn VolumeWorld, leaf: &Leaf) -> LeafState {
     world.volumes().inspect(leaf).await.expect("a leaf can be looked at")
 }
 
-async fn facts(world: &dyn VolumeWorld, leaf: &Leaf) -> LeafFacts {
+pub(super) async fn facts(world: &dyn VolumeWorld, leaf: &Leaf) -> LeafFacts {
     match state(world, leaf).await {
         LeafState::Present(facts) => facts,
         other => panic!("{leaf:?} is {other:?}"),
     }
-}
-
-fn files(files: &[(&str, &str)]) -> BTreeMap<String, Vec<u8>> {
-    files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
-}
-
-async fn save(world: &dyn VolumeWorld, instance: &str, wanted: &BTreeMap<String, Vec<u8>>) {
-    world.volumes().save_files(instance, wanted).await.expect("files can be saved");
-    assert_eq!(load(world, instance).await.as_ref(), Some(wanted));
-}
-
-async fn load(world: &dyn VolumeWorld, instance: &str) -> Option<BTreeMap<String, Vec<u8>>> {
-    world.volumes().load_files(instance).await.expect("files can be loaded")
 }
 
 fn is_conflict<T: std::fmt::Debug>(answer: Result<T, Fault>) {
@@ -481,110 +476,4 @@ async fn list_names_every_leaf_with_a_marker_and_nothing_else(world: &dyn Volume
     let wanted = [("i", "a"), ("i", "deep/b"), ("j", "c")]
         .map(|(instance, path)| ListedLeaf { leaf: leaf(instance, path), marker: MARKER.to_owned() });
     assert_eq!(world.volumes().list().await, Ok(wanted.to_vec()));
-}
-
-async fn files_are_read_back_as_saved(world: &dyn VolumeWorld) {
-    save(
-        world,
-        "i",
-        &files(&[("compose.yaml", "services: {}\n"), ("rendered/web.json", "{}"), ("empty", "")]),
-    )
-    .await;
-    save(world, "i", &BTreeMap::from([("compose.yaml".to_owned(), vec![0, 159, 146, 150])])).await;
-}
-
-async fn files_not_named_again_are_removed(world: &dyn VolumeWorld) {
-    save(world, "i", &files(&[("a", "1"), ("b/c", "2"), ("b/d", "3"), ("e/f/g", "4")])).await;
-    save(world, "i", &files(&[("b/d", "3 anew")])).await;
-    save(world, "i", &files(&[])).await;
-}
-
-async fn a_file_may_become_a_folder_and_back(world: &dyn VolumeWorld) {
-    save(world, "i", &files(&[("a", "1")])).await;
-    save(world, "i", &files(&[("a/b", "2")])).await;
-    save(world, "i", &files(&[("a", "3")])).await;
-    is_refused(world.volumes().save_files("i", &files(&[("a", "1"), ("a/b", "2")])).await);
-    assert_eq!(load(world, "i").await, Some(files(&[("a", "3")])));
-}
-
-async fn saving_files_touches_no_data(world: &dyn VolumeWorld) {
-    let leaf = leaf("i", "pgdata");
-    make(world, &leaf).await;
-    let before = facts(world, &leaf).await;
-    save(world, "i", &files(&[("data/pgdata/x", "x")])).await;
-    save(world, "i", &files(&[])).await;
-    assert_eq!(facts(world, &leaf).await, before);
-}
-
-async fn files_of_nobody_are_none(world: &dyn VolumeWorld) {
-    assert_eq!(load(world, "i").await, None);
-    make(world, &leaf("i", "pgdata")).await;
-    assert_eq!(load(world, "i").await, None);
-}
-
-async fn saved_nothing_is_not_none(world: &dyn VolumeWorld) {
-    save(world, "i", &BTreeMap::new()).await;
-}
-
-async fn file_paths_that_are_not_plain_are_refused(world: &dyn VolumeWorld) {
-    for bad in ["", "..", "../../etc/x", "/etc/x", "a/../b", "a//b", "a/", ".hearth-new-x", "a\0"] {
-        is_refused(world.volumes().save_files("i", &files(&[(bad, "x")])).await);
-    }
-    assert_eq!(load(world, "i").await, None);
-}
-
-async fn removing_files_leaves_the_data(world: &dyn VolumeWorld) {
-    let leaf = leaf("i", "pgdata");
-    make(world, &leaf).await;
-    save(world, "i", &files(&[("a/b", "1")])).await;
-    world.volumes().remove_files("i").await.expect("files can be removed");
-    assert_eq!(load(world, "i").await, None);
-    assert_eq!(facts(world, &leaf).await.marker.as_deref(), Some(MARKER));
-    world.volumes().remove(&leaf, MARKER).await.expect("a leaf can be removed");
-    world.volumes().remove_files("i").await.expect("an instance can be removed");
-    assert_eq!(world.volumes().list().await, Ok(Vec::new()));
-}
-
-async fn removing_files_again_is_success(world: &dyn VolumeWorld) {
-    assert_eq!(world.volumes().remove_files("i").await, Ok(()));
-    save(world, "i", &files(&[("a", "1")])).await;
-    assert_eq!(world.volumes().remove_files("i").await, Ok(()));
-    assert_eq!(world.volumes().remove_files("i").await, Ok(()));
-    save(world, "i", &files(&[("a", "2")])).await;
-}
-
-async fn a_package_is_read_whole(world: &dyn VolumeWorld) {
-    let wanted = files(&[("app.yaml", "name: x\n"), ("files/deep/er.conf", "a=b"), ("empty", "")]);
-    let path = world.package(&wanted).await;
-    assert_eq!(world.volumes().read_package(&path).await, Ok(wanted));
-}
-
-async fn a_package_with_a_link_is_refused(world: &dyn VolumeWorld) {
-    let path = world.package(&files(&[("app.yaml", "name: x\n")])).await;
-    world.link_in_package(&path).await;
-    is_refused(world.volumes().read_package(&path).await);
-}
-
-async fn a_package_that_is_too_large_is_refused(world: &dyn VolumeWorld) {
-    let large = BTreeMap::from([
-        ("a".to_owned(), vec![b'x'; 9 * 1024 * 1024]),
-        ("b".to_owned(), vec![b'x'; 9 * 1024 * 1024]),
-    ]);
-    let path = world.package(&large).await;
-    is_refused(world.volumes().read_package(&path).await);
-    let many = (0..1001).map(|n| (format!("f{n}"), Vec::new())).collect();
-    let path = world.package(&many).await;
-    is_refused(world.volumes().read_package(&path).await);
-}
-
-async fn a_package_that_is_not_there_is_missing(world: &dyn VolumeWorld) {
-    let path = world.package(&BTreeMap::new()).await;
-    let seen = world.volumes().read_package(&format!("{path}-not")).await;
-    assert!(matches!(seen, Err(Fault::Missing(_))), "{seen:?}");
-}
-
-async fn a_package_path_that_is_not_absolute_is_refused(world: &dyn VolumeWorld) {
-    let path = world.package(&files(&[("app.yaml", "x")])).await;
-    is_refused(world.volumes().read_package(path.trim_start_matches('/')).await);
-    is_refused(world.volumes().read_package(&format!("{path}/../x")).await);
 }

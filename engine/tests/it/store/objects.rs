@@ -112,6 +112,22 @@ async fn nobody_can_change_who_an_object_is() {
 }
 
 #[tokio::test]
+async fn changes_of_one_status_at_the_same_time_all_count() {
+    let home = Home::new().await;
+    home.lamp("a", json!({"color": "red"})).await;
+    let (at, now) = (key("Lamp", "a"), WriteOptions::default());
+    let one_more = |old: &Object| Ok(json!({ "n": old.status()["n"].as_i64().unwrap_or(0) + 1 }));
+    let all = futures::future::join_all((0..40).map(|_| home.store.change_status(&at, &now, one_more))).await;
+    assert!(all.iter().all(Result::is_ok), "{all:?}");
+    assert_eq!(home.store.get(&at).unwrap().status()["n"], 40);
+    let tried = home.store.change_status(&at, &dry(), one_more).await.unwrap();
+    assert_eq!(tried.status()["n"], 41);
+    assert_eq!(home.store.get(&at).unwrap().status()["n"], 40);
+    let refused = home.store.change_status(&at, &now, |_| Err(WriteError::Conflict("no".into()))).await;
+    assert_eq!(refused.unwrap_err(), WriteError::Conflict("no".into()));
+}
+
+#[tokio::test]
 async fn a_change_is_made_to_how_the_object_stands_at_that_moment() {
     let home = Arc::new(Home::new().await);
     home.card("a").await;

@@ -19,25 +19,10 @@ use crate::store::{
 };
 
 fn kinds() -> Vec<KindInfo> {
-    let kind = |kind: &'static str, scope: Scope, has_status: bool| KindInfo {
-        group: "test.dev",
-        version: "v1",
-        kind,
-        plural: kind,
-        singular: kind,
-        short_names: &[],
-        scope,
-        has_status,
-        is_secret: false,
-        columns: Vec::new(),
-        schema: None,
-        finalizers: Vec::new(),
-        default: |_, _| {},
-        validate: |_, _| Vec::new(),
-        claims: |_| Vec::new(),
-        choose: Arc::new(|_: &mut Value, _: &dyn Fn(&hearth_meta::Claim) -> bool| Vec::new()),
-    };
-    vec![kind("Lamp", Scope::Cluster, true)]
+    vec![KindInfo {
+        has_status: true,
+        ..KindInfo::plain("test.dev", "Lamp", ("Lamp", "Lamp"), Scope::Cluster)
+    }]
 }
 
 fn lamp(name: &str, text: &str) -> Object {
