@@ -225,8 +225,16 @@ impl ContainerController {
             return Ok(Err(format!("Volume {name} does not exist")));
         };
         let volume: Volume = object.typed().map_err(Blind)?;
+        let is_on_record = volume.status.as_ref().is_some_and(|status| status.made_at.is_some());
         Ok(match self.hands.volumes.inspect(&leaf(&volume)).await.map_err(blind)? {
-            LeafState::Present(facts) if facts.marker.as_deref() == Some(object.uid()) => Ok(facts.host_path),
+            // Were it not on record that the folder was made, data written to it and lost in a crash would be taken
+            // for a folder that has yet to be made.
+            LeafState::Present(facts) if facts.marker.as_deref() == Some(object.uid()) && is_on_record => {
+                Ok(facts.host_path)
+            }
+            LeafState::Present(facts) if facts.marker.as_deref() == Some(object.uid()) => {
+                Err(format!("Volume {name} was made a moment ago"))
+            }
             LeafState::Present(_) | LeafState::Absent => Err(format!("Volume {name} is not there")),
             LeafState::Unsafe(what) => Err(format!("Volume {name} is not safe: {what} is in its place")),
         })
