@@ -17,6 +17,7 @@ mod stories;
 
 mod layering;
 mod licences;
+mod mutations;
 mod names;
 mod parity;
 mod schemas;
