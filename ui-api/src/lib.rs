@@ -4,6 +4,7 @@
 //! - [`serve`]: `hearth serve`, with its settings in [`config`]; the one place where hands are chosen.
 //! - [`recover`]: what a person can do when the store and the machine do not belong together.
 //! - [`server`]: TLS, sign-in, the Kubernetes protocol, and the few places beside it.
+//! - [`world`]: the whole of it over a pretend machine, one happening at a time, for tests.
 //! - [`backup`]: a home's store, key and credentials in one file.
 #![forbid(unsafe_code)]
 
@@ -13,3 +14,4 @@ pub mod config;
 pub mod recover;
 pub mod serve;
 pub mod server;
+pub mod world;

@@ -9,6 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
+use hearth::world::random::Random;
+use hearth::world::snapshot::{Snapshot, differences};
 use hearth_capabilities::Volumes;
 use hearth_engine::Clock;
 use hearth_meta::SignedDuration;
@@ -17,8 +19,7 @@ use serde_json::json;
 use crate::homes::{secret, shop, with};
 use crate::runs::served;
 use crate::schedule::{Act, Entry, Hand, generate, verdicts};
-use crate::seeds::{Random, each_seed};
-use crate::snapshot::{Snapshot, differences};
+use crate::seeds::each_seed;
 use crate::strangers::plant;
 use crate::world::{World, quietly};
 
@@ -144,7 +145,8 @@ fn perform(
     ups: &mut Vec<(Duration, hearth_pretend::Backend)>,
     wish: &mut usize,
 ) {
-    world.happened.line(format!("{:>9} now: {act:?}", world.clock.elapsed().as_millis()));
+    let now = world.clock.elapsed().as_millis();
+    world.happened.line(format!("{now:>9} now: {act:?}"));
     match act {
         Act::Crash => {
             // It comes up on a sound disk and machine; what goes wrong then goes wrong in a home that runs.
@@ -261,8 +263,8 @@ fn a_container_that_is_removed_while_its_events_are_lost_is_back() {
         2,
         2,
         &[
-            Entry::Event(0, crate::gates::Verdict::Lost),
-            Entry::Event(1, crate::gates::Verdict::Lost),
+            Entry::Event(0, hearth::world::Verdict::Lost),
+            Entry::Event(1, hearth::world::Verdict::Lost),
             Entry::At(50, Act::Hand(Hand::Remove("shop-db"))),
         ],
     );

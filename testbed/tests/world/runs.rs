@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use hearth::world::snapshot::differences;
+
 use crate::homes::{page, secret, shop};
 use crate::seeds::each_seed;
-use crate::snapshot::differences;
 use crate::world::World;
 
 /// A home that is served, and at rest.
@@ -13,47 +14,6 @@ pub(crate) fn served(seed: u64) -> World {
     world.start();
     world.settle();
     world
-}
-
-impl World {
-    /// Everything is as it is wanted, as the objects themselves say.
-    pub(crate) fn all_is_well(&self) {
-        for object in self.store().all() {
-            let status = object.status();
-            let is_well = status["summary"] == "Ready"
-                && status["differences"].as_array().is_none_or(|differences| differences.is_empty())
-                && status["observedGeneration"].as_i64() == object.metadata.generation
-                && !object.is_going();
-            let says_nothing = ["Namespace", "Secret", "Revision"].contains(&object.kind.as_str());
-            assert!(is_well || says_nothing, "{} is not well: {status}\n{}", object.key(), self.everything());
-        }
-    }
-
-    /// A home at rest is looked at anew, and nothing is written or changed for it.
-    pub(crate) fn is_steady(&mut self) {
-        let before = (self.happened.commits, self.happened.changes);
-        self.engine().wake_all();
-        self.settle();
-        let after = (self.happened.commits, self.happened.changes);
-        assert_eq!(before, after, "a home at rest moved:\n{}", self.happened.tail(60));
-    }
-
-    /// A restart changes nothing.
-    pub(crate) fn restarts_the_same(&mut self) {
-        let before = self.snapshot();
-        let changes = self.happened.changes;
-        self.crash();
-        self.start();
-        self.settle();
-        let differences = differences(&before, &self.snapshot());
-        assert!(differences.is_empty(), "after a restart:\n{}", differences.join("\n"));
-        assert_eq!(
-            self.happened.changes,
-            changes,
-            "a restart changed the machine:\n{}",
-            self.happened.tail(60)
-        );
-    }
 }
 
 fn a_short_story(seed: u64) -> World {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use hearth::world::random::Random;
+use hearth::world::{Point, Verdict};
 use hearth_capabilities::{Fault, Happening};
 use hearth_pretend::{Backend, Op};
 
-use crate::gates::{Point, Verdict};
-use crate::seeds::Random;
 use crate::world::World;
 
 /// One thing that goes wrong, or that somebody does.

@@ -2,13 +2,13 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::serve::wiring::Hands;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use hearth::serve::wiring::Hands;
 use hearth_capabilities::containers::{
     ContainerFacts, JoinedNetwork, ListedContainer, LogLine, LogOptions, NewContainer,
 };
@@ -21,7 +21,7 @@ use hearth_engine::{Clock, ManualClock};
 use hearth_pretend::{Machine, Op};
 use tokio::sync::mpsc;
 
-use crate::gates::{Gates, Point, Told, Verdict};
+use super::gates::{Gates, Point, Told, Verdict};
 
 /// How many answers are remembered for a stale one.
 const REMEMBERED: usize = 4;
@@ -31,7 +31,7 @@ type Answers = BTreeMap<(Op, String), VecDeque<Box<dyn Any + Send>>>;
 
 /// Hands that wait at the gates.
 #[derive(Clone)]
-pub(crate) struct Gated {
+pub struct Gated {
     machine: Machine,
     gates: Gates,
     clock: ManualClock,
@@ -83,7 +83,8 @@ impl<K: Clone + Send + 'static, V: Clone + Send + 'static> Lied for BTreeMap<K, 
 }
 
 impl Gated {
-    pub(crate) fn hands(machine: &Machine, gates: &Gates, clock: &ManualClock) -> Hands {
+    /// Hands on a machine, whose calls wait at these gates.
+    pub fn hands(machine: &Machine, gates: &Gates, clock: &ManualClock) -> Hands {
         let gated = Arc::new(Self {
             machine: machine.clone(),
             gates: gates.clone(),
@@ -142,7 +143,7 @@ impl Gated {
     }
 
     fn as_told<T: Lied>(&self, op: Op, object: &str, seen: T, verdict: &Verdict) -> T {
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let answers = answers.entry((op, object.to_owned())).or_default();
         answers.push_back(Box::new(seen.clone()));
         if answers.len() > REMEMBERED {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,11 +17,11 @@ use hearth_pretend::Op;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// What the machine tells.
-pub(crate) type Told = Result<Happening, Fault>;
+pub type Told = Result<Happening, Fault>;
 
 /// Something that waits to go on.
 #[derive(Clone, Debug)]
-pub(crate) enum Point {
+pub enum Point {
     /// A call to the machine: the operation, and on what.
     Call(Op, String),
     /// The same call, carried out and not answered yet.
@@ -38,7 +38,7 @@ pub(crate) enum Point {
 
 /// How a call goes on.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// As asked.
     Go,
     /// It is not carried out, and this is the answer.
@@ -64,7 +64,7 @@ enum Waiter {
 
 /// Everything that waits, and whether the store is at work. Clones are the same gates.
 #[derive(Clone, Default)]
-pub(crate) struct Gates {
+pub struct Gates {
     waiting: Arc<Mutex<Waiting>>,
     pub(crate) idle: Arc<Idle>,
 }
@@ -101,7 +101,7 @@ impl Idle {
 
 impl Gates {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap()
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits here until the driver says how to go on.
@@ -115,6 +115,7 @@ impl Gates {
         }
     }
 
+    /// The number of somebody who listens from now on.
     pub(crate) fn new_listener(&self) -> u64 {
         let mut waiting = self.lock();
         waiting.listeners += 1;
@@ -131,12 +132,12 @@ impl Gates {
     }
 
     /// Whether anybody waits.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lock().wanted().next().is_none()
     }
 
     /// One of those that wait, by their weights and a random number; they are asked in the order they came.
-    pub(crate) fn choose(&self, random: u64, mut weigh: impl FnMut(&Point) -> u64) -> Option<(u64, Point)> {
+    pub fn choose(&self, random: u64, mut weigh: impl FnMut(&Point) -> u64) -> Option<(u64, Point)> {
         let mut waiting = self.lock();
         let weights: Vec<(u64, u64)> = waiting.wanted().map(|(id, point)| (id, weigh(point))).collect();
         let all: u64 = weights.iter().map(|(_, weight)| weight).sum();
@@ -153,7 +154,7 @@ impl Gates {
     }
 
     /// Lets one go on. Of an event `Go` delivers it, and `Slow` twice; anything else loses it.
-    pub(crate) fn release(&self, id: u64, verdict: Verdict) {
+    pub fn release(&self, id: u64, verdict: Verdict) {
         let Some((_, waiter)) = self.lock().points.remove(&id) else { return };
         match waiter {
             Waiter::Call(answer) => drop(answer.send(verdict)),

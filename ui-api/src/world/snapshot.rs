@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use hearth_meta::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::world::World;
+use super::World;
 
 /// Fields that tell when or how often, and not how something stands.
 const VOLATILE: &[&str] = &[
@@ -47,11 +47,11 @@ const PASSING: &[&str] = &[
 ];
 
 /// How a home stands, by object and by thing on the machine.
-pub(crate) type Snapshot = BTreeMap<String, Value>;
+pub type Snapshot = BTreeMap<String, Value>;
 
 impl World {
     /// How the home stands now.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> Snapshot {
         let objects = self.store().all();
         let mut names: BTreeMap<String, String> =
             objects.iter().map(|object| (object.uid().to_owned(), object.key().to_string())).collect();
@@ -69,7 +69,7 @@ impl World {
         // Files on the machine hold records of objects.
         let machine = plain(&self.machine.as_value(), names, &[VOLATILE, PASSING].concat());
         let mut snapshot = Snapshot::new();
-        for (part, value) in machine.as_object().unwrap() {
+        for (part, value) in machine.as_object().into_iter().flatten() {
             match value {
                 Value::Object(things) => {
                     let named = things.iter().map(|(name, thing)| (format!("{part} {name}"), thing.clone()));
@@ -83,7 +83,7 @@ impl World {
 }
 
 /// How two homes differ, in lines; none where they stand alike.
-pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
+pub fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
     let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     let mut lines = Vec::new();
     for key in keys {

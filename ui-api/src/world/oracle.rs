@@ -18,9 +18,9 @@ use hearth_engine::{Object, Store};
 use hearth_meta::labels;
 use hearth_pretend::{Machine, Op};
 
-use crate::gates::{Point, Verdict};
-use crate::settle::key;
-use crate::world::{Seen, World, is_change};
+use super::gates::{Point, Verdict};
+use super::settle::key;
+use super::{Seen, World, is_change};
 
 /// How long a status may be behind what it tells of where every event is lost: everything is looked at within 12
 /// minutes, and a look that hangs is given up after half a minute.
@@ -41,19 +41,18 @@ struct Known {
 #[derive(Default)]
 struct Oracle {
     known: BTreeMap<String, Known>,
-    removed_leaves: BTreeMap<String, u32>,
 }
 
 impl World {
     /// From now on every moment is judged.
-    pub(crate) fn judge(&mut self) {
+    pub fn judge(&mut self) {
         let mut oracle = Oracle::default();
         self.watcher = Some(Box::new(move |seen| oracle.watch(seen)));
     }
 }
 
 impl Oracle {
-    fn watch(&mut self, seen: &mut Seen<'_>) {
+    fn watch(&mut self, seen: &mut Seen<'_>) -> Result<(), String> {
         let is_news = match seen.point {
             Point::Call(Op::InspectContainer | Op::LoadFiles, _) | Point::Written(_) | Point::Event(..) => {
                 true
@@ -61,31 +60,32 @@ impl Oracle {
             point => is_change(point),
         };
         if !is_news {
-            return;
+            return Ok(());
         }
         let containers = seen.store.list(&Query::of("Container")).items;
         let apps = seen.store.list(&Query::of("App")).items;
         for object in &containers {
             let holds = is_true(seen.machine, object);
-            self.judge(seen, object, holds);
+            self.judge(seen, object, holds)?;
         }
         for app in &apps {
             // A part that is no longer declared is on its way out.
             let children = seen.store.owned_by(app.uid());
             let mut parts = children.iter().filter(|child| child.kind == "Container" && !child.is_going());
             let holds = parts.all(|part| is_ready(part));
-            self.judge(seen, app, holds);
+            self.judge(seen, app, holds)?;
         }
         self.note_look(seen);
         if let (Point::Call(Op::RemoveLeaf, leaf), Verdict::Go | Verdict::Lost) = (seen.point, seen.verdict) {
-            self.data_goes(seen, leaf);
+            data_goes(seen, leaf)?;
         }
         if matches!(seen.point, Point::Call(Op::StartContainer, _)) {
-            no_two_run(seen.machine);
+            no_two_run(seen.machine)?;
         }
+        Ok(())
     }
 
-    fn judge(&mut self, seen: &Seen<'_>, object: &Object, holds: bool) {
+    fn judge(&mut self, seen: &Seen<'_>, object: &Object, holds: bool) -> Result<(), String> {
         // What is said of one that was never seen before was said before this watch began.
         let first = || Known { held: (seen.count, seen.now), ..Known::default() };
         let known = self.known.entry(object.uid().to_owned()).or_insert_with(first);
@@ -93,24 +93,27 @@ impl Oracle {
             if holds {
                 known.held = (seen.count, seen.now);
             }
-            return;
+            return Ok(());
         }
         let was_just_told =
             matches!(seen.point, Point::Written(what) if what.contains(&format!("status {}", object.key())));
-        assert!(
-            !was_just_told || known.was_lied_to || known.held.0 >= known.looked,
-            "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",
-            object.key(),
-            known.looked,
-            seen.count,
-            object.status()
-        );
-        assert!(
-            seen.now.saturating_sub(known.held.1) <= LAG,
-            "{} is still said to be Ready, and has not been since {:?}",
-            object.key(),
-            known.held.1
-        );
+        if was_just_told && !known.was_lied_to && known.held.0 < known.looked {
+            return Err(format!(
+                "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",
+                object.key(),
+                known.looked,
+                seen.count,
+                object.status()
+            ));
+        }
+        if seen.now.saturating_sub(known.held.1) > LAG {
+            return Err(format!(
+                "{} is still said to be Ready, and has not been since {:?}",
+                object.key(),
+                known.held.1
+            ));
+        }
+        Ok(())
     }
 
     /// A look that was carried out just now, at the truth or at a lie.
@@ -128,25 +131,27 @@ impl Oracle {
         known.looked = seen.count;
         known.was_lied_to = matches!(seen.verdict, Verdict::Stale | Verdict::Empty | Verdict::Slow(_));
     }
+}
 
-    fn data_goes(&mut self, seen: &Seen<'_>, leaf: &str) {
-        let volumes = seen.store.list(&Query::of("Volume")).items;
-        let is_of = |volume: &&std::sync::Arc<Object>| {
-            let word = |field: &str| volume.spec()[field].as_str().unwrap_or_default().to_owned();
-            format!("{}/{}", word("instance"), word("path")) == leaf
-        };
-        let volume = volumes.iter().find(is_of);
-        let is_wished =
-            volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
-        assert!(is_wished, "the data in {leaf} is removed, and nobody wished it");
-        let uses = |container: &&ContainerFacts| {
-            container.state.running && container.mounts.iter().any(|mount| mount.host_path.ends_with(leaf))
-        };
-        let running = all_containers(seen.machine);
-        let user = running.iter().find(uses);
-        assert!(user.is_none(), "the data in {leaf} is removed under {:?}", user.map(|user| &user.name));
-        let times = self.removed_leaves.entry(leaf.to_owned()).or_default();
-        *times += 1;
+fn data_goes(seen: &Seen<'_>, leaf: &str) -> Result<(), String> {
+    let volumes = seen.store.list(&Query::of("Volume")).items;
+    let is_of = |volume: &&std::sync::Arc<Object>| {
+        let word = |field: &str| volume.spec()[field].as_str().unwrap_or_default().to_owned();
+        format!("{}/{}", word("instance"), word("path")) == leaf
+    };
+    let volume = volumes.iter().find(is_of);
+    let is_wished = volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
+    if !is_wished {
+        return Err(format!("the data in {leaf} is removed, and nobody wished it"));
+    }
+    let uses = |container: &&ContainerFacts| {
+        container.state.running && container.mounts.iter().any(|mount| mount.host_path.ends_with(leaf))
+    };
+    let running = all_containers(seen.machine);
+    let user = running.iter().find(uses);
+    match user {
+        Some(user) => Err(format!("the data in {leaf} is removed under {}", user.name)),
+        None => Ok(()),
     }
 }
 
@@ -184,18 +189,20 @@ fn container_named(store: &Store, engine_name: &str) -> Option<String> {
     store.get(&name).map(|object| object.uid().to_owned())
 }
 
-pub(crate) fn all_containers(machine: &Machine) -> Vec<ContainerFacts> {
+/// Every container of a machine that takes no time.
+pub fn all_containers(machine: &Machine) -> Vec<ContainerFacts> {
     let listed = Containers::list(machine).now_or_never().and_then(Result::ok).unwrap_or_default();
     let inspect = |name: &str| Containers::inspect(machine, name).now_or_never()?.ok()?;
     listed.iter().filter_map(|listed| inspect(&listed.name)).collect()
 }
 
-fn no_two_run(machine: &Machine) {
+fn no_two_run(machine: &Machine) -> Result<(), String> {
     let mut running: BTreeMap<String, String> = BTreeMap::new();
     for container in all_containers(machine).into_iter().filter(|container| container.state.running) {
         let Some(uid) = container.labels.get(labels::UID) else { continue };
         if let Some(other) = running.insert(uid.clone(), container.name.clone()) {
-            panic!("{other} and {} both run for one object", container.name);
+            return Err(format!("{other} and {} both run for one object", container.name));
         }
     }
+    Ok(())
 }

@@ -1,12 +1,14 @@
-//! Settling: the world goes on until nothing moves any more, and says what still does.
+//! Settling: the world goes on until nothing moves any more, and says what still does. What people ask for.
 
 use std::time::Duration;
 
 use hearth_engine::store::{Deletion, Preconditions};
-use hearth_engine::{Clock, Key, Object, WriteError, WriteOptions};
+use hearth_engine::{Clock, Key, Object, Store, WriteError, WriteOptions};
+use hearth_meta::Problem;
 use serde_json::Value;
+use tokio::task::JoinHandle;
 
-use crate::world::World;
+use super::{Trouble, TroubleKind, World};
 
 /// Everything is looked at again within 12 minutes (10, and a fifth of it), and surveyed each minute: what has not
 /// moved for so long is at rest.
@@ -17,25 +19,21 @@ const LIMIT: Duration = Duration::from_secs(6 * 3600);
 impl World {
     /// Goes on until nothing was written and nothing changed for a while.
     ///
-    /// # Panics
-    /// Where it never comes to rest, with what still moves.
-    pub(crate) fn settle(&mut self) {
-        if let Err(moving) = self.try_settle() {
-            panic!("seed {}: it does not come to rest:\n{moving}\n{}", self.seed, self.everything());
-        }
-    }
-
-    /// The same; says what still moves.
-    pub(crate) fn try_settle(&mut self) -> Result<(), String> {
+    /// # Errors
+    /// Where it never comes to rest, with what still moves; where something that must always hold does not.
+    pub fn settle(&mut self) -> Result<(), Trouble> {
         self.quiet_for(QUIET)
     }
 
     /// Goes on until nothing was written and nothing changed for so long; says what still moves.
-    pub(crate) fn quiet_for(&mut self, quiet: Duration) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// As for [`World::settle`].
+    pub fn quiet_for(&mut self, quiet: Duration) -> Result<(), Trouble> {
         let limit = self.clock.elapsed() + LIMIT;
         let (mut moved, mut since) = (self.moved(), self.clock.elapsed());
         loop {
-            self.step();
+            self.step()?;
             let now = self.clock.elapsed();
             if self.moved() != moved {
                 (moved, since) = (self.moved(), now);
@@ -43,60 +41,52 @@ impl World {
                 return Ok(());
             }
             if now > limit {
-                return Err(self.happened.tail(100));
+                let said = format!("it does not come to rest:\n{}", self.everything());
+                return Err(self.trouble(TroubleKind::Unrest, said));
             }
         }
     }
 
     /// What has moved so far: commits, changes that were asked of the machine, and what it did by itself.
-    fn moved(&self) -> (u64, u64) {
+    pub(crate) fn moved(&self) -> (u64, u64) {
         (self.happened.commits, self.happened.changes)
     }
 
     /// Declares an object as a person does, and goes on until the store has answered.
-    pub(crate) fn apply(&mut self, object: &Value) {
+    ///
+    /// # Errors
+    /// Where it is refused; where something that must always hold does not.
+    pub fn apply(&mut self, object: &Value) -> Result<(), Trouble> {
         let written = self.apply_soon(object);
-        self.until_over(written).unwrap();
+        self.until_over(written)?.map_err(|error| self.trouble(TroubleKind::Refused, error.to_string()))
     }
 
     /// Declares an object; it is written when the seed lets it be.
-    pub(crate) fn apply_soon(&self, object: &Value) -> tokio::task::JoinHandle<Result<(), WriteError>> {
-        let (store, object) = (self.store(), Object::from_value(object.clone()).unwrap());
-        self.spawn(async move {
-            let (key, wanted) = (object.key(), object.clone());
-            match store.create(object, &person()).await {
-                Err(WriteError::AlreadyExists(_)) => {}
-                other => return other.map(drop),
-            }
-            let change = move |old: &Object| Ok(as_applied(old, &wanted));
-            store.update(&key, &person(), change).await.map(drop)
-        })
+    pub fn apply_soon(&self, object: &Value) -> JoinHandle<Result<(), WriteError>> {
+        let (store, object) = (self.store(), object.clone());
+        self.spawn(async move { declare(&store, object).await })
     }
 
-    /// Deletes an object as a person does, and goes on until the store has answered.
-    pub(crate) fn delete(&mut self, kind: &str, name: &str) {
+    /// Deletes an object as a person does, and goes on until the store has answered; one that is not there is well.
+    ///
+    /// # Errors
+    /// Where it is refused; where something that must always hold does not.
+    pub fn delete(&mut self, kind: &str, name: &str) -> Result<(), Trouble> {
         let deleted = self.delete_soon(kind, name);
-        match self.until_over(deleted) {
-            Ok(()) | Err(WriteError::NotFound(_)) => {}
-            Err(error) => panic!("{error}"),
+        match self.until_over(deleted)? {
+            Ok(()) | Err(WriteError::NotFound(_)) => Ok(()),
+            Err(error) => Err(self.trouble(TroubleKind::Refused, error.to_string())),
         }
     }
 
     /// Deletes an object; it is written when the seed lets it be.
-    pub(crate) fn delete_soon(
-        &self,
-        kind: &str,
-        name: &str,
-    ) -> tokio::task::JoinHandle<Result<(), WriteError>> {
+    pub fn delete_soon(&self, kind: &str, name: &str) -> JoinHandle<Result<(), WriteError>> {
         let (store, key) = (self.store(), key(kind, name));
-        self.spawn(async move {
-            let deletion = Deletion { key, preconditions: Preconditions::default() };
-            store.delete(deletion, &person()).await.map(drop)
-        })
+        self.spawn(async move { remove(&store, key).await })
     }
 
     /// Every object with its verdict: for when something fails.
-    pub(crate) fn everything(&self) -> String {
+    pub fn everything(&self) -> String {
         let line = |object: &std::sync::Arc<Object>| {
             let word = |field: &str| object.status()[field].as_str().unwrap_or_default().to_owned();
             let going = if object.is_going() { " (going)" } else { "" };
@@ -110,6 +100,24 @@ impl World {
             .collect::<Vec<_>>()
             .join("\n")
     }
+}
+
+/// Makes an object what a person declares.
+pub(crate) async fn declare(store: &Store, object: Value) -> Result<(), WriteError> {
+    let object =
+        Object::from_value(object).map_err(|problem| WriteError::Invalid(vec![Problem::new("", problem)]))?;
+    let (key, wanted) = (object.key(), object.clone());
+    match store.create(object, &person()).await {
+        Err(WriteError::AlreadyExists(_)) => {}
+        other => return other.map(drop),
+    }
+    let change = move |old: &Object| Ok(as_applied(old, &wanted));
+    store.update(&key, &person(), change).await.map(drop)
+}
+
+/// Deletes an object as a person does.
+pub(crate) async fn remove(store: &Store, key: Key) -> Result<(), WriteError> {
+    store.delete(Deletion { key, preconditions: Preconditions::default() }, &person()).await.map(drop)
 }
 
 /// What an apply by hand replaces.
@@ -131,7 +139,7 @@ fn person() -> WriteOptions {
 }
 
 /// `name` of the household, `namespace/name`, or `/name` of the machine.
-pub(crate) fn key(kind: &str, name: &str) -> Key {
+pub fn key(kind: &str, name: &str) -> Key {
     match name.split_once('/') {
         Some((namespace, name)) => Key::new(kind, namespace, name),
         None => Key::new(kind, "household", name),

@@ -1,0 +1,400 @@
+//! The world: a home in one thread, driven one happening at a time, for whoever wants to see what comes of a wish
+//! without a machine.
+//!
+//! The real store on a folder of its own and all real controllers run over the pretend machine. Once nothing can run any more, the driver lets one of those that wait at the gates go on, as the seed says; where
+//! nobody waits it moves the clock to whoever sleeps shortest. So one seed is one run. What crashes loses everything
+//! but the store's files and the machine.
+//!
+//! - [`gates`], [`hands`]: where everything that touches the world waits for the driver.
+//! - [`settle`]: until nothing moves any more, and what still does; what people ask for.
+//! - [`rest`]: what holds of every home at rest.
+//! - [`snapshot`]: how a home stands, without what differs from run to run.
+//! - [`oracle`]: what must hold at every moment.
+//! - [`crash`]: a crash at every boundary of a wish.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::serve::{admission, make_namespaces, wiring};
+use hearth_engine::store::Beneath;
+use hearth_engine::{Clock, Engine, ManualClock, OpenOptions, Store};
+use hearth_kinds::Settings;
+use hearth_kinds::network::Pool;
+use hearth_meta::Timestamp;
+use hearth_pretend::faults::Latency;
+use hearth_pretend::{Machine, Op};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+pub mod trouble;
+pub mod random;
+pub mod gates;
+pub mod hands;
+pub mod settle;
+pub mod rest;
+pub mod snapshot;
+pub mod oracle;
+pub mod crash;
+
+pub use gates::{Gates, Point, Verdict};
+pub use trouble::{Trouble, TroubleKind};
+
+use hands::Gated;
+use random::Random;
+
+/// When every world begins.
+const BEGINNING: &str = "2026-03-01T12:00:00Z";
+/// How many lines of the trace are kept for a failure.
+const KEPT_LINES: usize = 300;
+/// How readily a kind of thing goes on, of which each seed gives it one.
+const GRUDGES: [u64; 4] = [1, 8, 64, 64];
+/// The longest a single happening takes, on the world's clock.
+const LONGEST_MS: usize = 4;
+/// Nothing goes on so long by itself; whoever works on without a pause spins.
+const MOST_WITHOUT_REST: u64 = 400_000;
+/// So long has nothing been to do that it was a pause.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Looks on, and judges: says what does not hold.
+pub type Watcher = Box<dyn FnMut(&mut Seen<'_>) -> Result<(), String>>;
+
+/// A home, its machine and everything around them.
+pub struct World {
+    pub seed: u64,
+    pub clock: ManualClock,
+    pub machine: Machine,
+    pub gates: Gates,
+    pub config: Config,
+    /// What a call that is let go on is told.
+    pub faults: Box<dyn FnMut(&Point) -> Verdict>,
+    /// What is looked at whenever nothing can run.
+    pub watcher: Option<Watcher>,
+    pub happened: Happened,
+    /// Holds the data; removed with the world.
+    _folder: TempDir,
+    random: Random,
+    uids: Arc<AtomicU64>,
+    process: Option<Process>,
+    grudges: BTreeMap<Kind, u64>,
+}
+
+/// What a watcher sees: the home at one moment, and what was just let go on.
+pub struct Seen<'a> {
+    pub store: &'a Store,
+    pub machine: &'a Machine,
+    pub now: Duration,
+    /// What was just let go on, and how.
+    pub point: &'a Point,
+    pub verdict: &'a Verdict,
+    /// Counts what has happened.
+    pub count: u64,
+}
+
+/// What has happened so far.
+#[derive(Clone, Default)]
+pub struct Happened {
+    pub count: u64,
+    pub commits: u64,
+    /// Calls that change the machine.
+    pub changes: u64,
+    /// Over every line of the trace.
+    pub hash: u64,
+    /// Happenings since there last was nothing to do for a while.
+    without_pause: u64,
+    last: VecDeque<String>,
+}
+
+/// What kind of thing waits at a gate, as far as a seed's grudges go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Op(Op),
+    Write,
+    Listener(u64),
+}
+
+struct Process {
+    runtime: Runtime,
+    store: Store,
+    controllers: wiring::Controllers,
+}
+
+impl World {
+    /// A new home on a new machine; nothing runs yet.
+    ///
+    /// # Errors
+    /// Where there is no room for its folder.
+    pub fn new(seed: u64) -> Result<Self, Trouble> {
+        let wall: Timestamp = BEGINNING.parse().expect("it is a time");
+        let clock = ManualClock::new(wall);
+        let machine = Machine::new(Arc::new(clock.clone()));
+        machine.proxy_runs_in("hearth-system_caddy");
+        Self::over(seed, clock, machine, 0)
+    }
+
+    fn over(seed: u64, clock: ManualClock, machine: Machine, uids: u64) -> Result<Self, Trouble> {
+        machine.set_latency(Latency::NONE);
+        let folder = folder().map_err(Trouble::world)?;
+        let config = Config {
+            data_dir: folder.path().join("data"),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            docker: String::new(),
+            edge_http_port: 80,
+            edge_https_port: 443,
+            caddy_image: Some("hearth/caddy:local".to_owned()),
+            network_pool: Pool::DEFAULT,
+            manifests: None,
+            name_prefix: "hearth".to_owned(),
+            pretend: true,
+            log: "warn".to_owned(),
+        };
+        Ok(Self {
+            seed,
+            clock,
+            machine,
+            gates: Gates::default(),
+            config,
+            faults: Box::new(|_| Verdict::Go),
+            watcher: None,
+            happened: Happened::default(),
+            _folder: folder,
+            random: Random::new(seed),
+            uids: Arc::new(AtomicU64::new(uids)),
+            process: None,
+            grudges: BTreeMap::new(),
+        })
+    }
+
+    /// The same home and machine as they stand at this moment, as a crash would leave them; nothing runs in it yet.
+    ///
+    /// # Errors
+    /// Where its files cannot be copied.
+    pub fn fork(&self, seed: u64) -> Result<Self, Trouble> {
+        let elapsed = self.clock.elapsed();
+        let clock = ManualClock::new(self.clock.now().saturating_sub(elapsed).expect("it was later once"));
+        clock.advance(elapsed);
+        let machine = self.machine.fork(Arc::new(clock.clone()));
+        let fork = Self::over(seed, clock, machine, self.uids.load(Ordering::SeqCst))?;
+        copy(&self.config.data_dir, &fork.config.data_dir).map_err(Trouble::world)?;
+        Ok(fork)
+    }
+
+    /// Starts serving: the store is opened and every controller runs.
+    ///
+    /// # Errors
+    /// Where the store does not open, or something that must always hold does not.
+    pub fn start(&mut self) -> Result<(), Trouble> {
+        let gates = self.gates.clone();
+        let idle = gates.idle.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .on_thread_park(move || idle.parks())
+            .build()
+            .map_err(Trouble::world)?;
+        let kinds = admission::kinds(&Settings { network_pool: self.config.network_pool });
+        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
+        let options = OpenOptions { data_dir: self.config.data_dir.clone(), kinds, clock };
+        let beneath = Beneath { gate: Some(Arc::new(gates)), bits: Some(bits(&self.uids)) };
+        let store = runtime.block_on(Store::open_over(options, beneath)).map_err(Trouble::world)?;
+        let hands = Gated::hands(&self.machine, &self.gates, &self.clock);
+        let (config, of) = (self.config.clone(), store.clone());
+        let starting = runtime.spawn(async move {
+            make_namespaces(&of).await?;
+            wiring::start_controllers(&of, hands, &config).await
+        });
+        while !starting.is_finished() {
+            drive(&runtime, &self.gates);
+            if !starting.is_finished() {
+                self.step_in(&runtime, Some(&store))?;
+            }
+        }
+        let started = runtime.block_on(starting).map_err(Trouble::world)?;
+        let controllers = started.map_err(|error| Trouble::world(format!("{error:#}")))?;
+        self.process = Some(Process { runtime, store, controllers });
+        Ok(())
+    }
+
+    /// Everything but the store's files and the machine is gone.
+    pub fn crash(&mut self) {
+        self.process = None;
+        self.gates = Gates::default();
+    }
+
+    /// The store of what is served.
+    pub fn store(&self) -> Store {
+        self.process().store.clone()
+    }
+
+    /// What drives the controllers of what is served.
+    pub fn engine(&self) -> Engine {
+        self.process().controllers.engine()
+    }
+
+    /// Whoever asks something of a home has started it.
+    fn process(&self) -> &Process {
+        self.process.as_ref().expect("it is served")
+    }
+
+    /// Lets something begin beside everything else.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.process().runtime.spawn(task)
+    }
+
+    /// Goes on until a task is over, and says what it came to.
+    ///
+    /// # Errors
+    /// Where something that must always hold does not, or the task ended badly.
+    pub fn until_over<T>(&mut self, task: tokio::task::JoinHandle<T>) -> Result<T, Trouble> {
+        while !task.is_finished() {
+            self.step()?;
+        }
+        self.process().runtime.block_on(task).map_err(Trouble::world)
+    }
+
+    /// Runs what can run, then lets one thing go on, or time pass where nothing waits.
+    ///
+    /// # Errors
+    /// Where something that must always hold does not.
+    pub fn step(&mut self) -> Result<(), Trouble> {
+        let process = self.process.take().expect("it is served");
+        drive(&process.runtime, &self.gates);
+        let stepped = self.step_in(&process.runtime, Some(&process.store));
+        self.process = Some(process);
+        stepped
+    }
+
+    /// Runs what can run, and no further.
+    pub fn rest(&self) {
+        drive(&self.process().runtime, &self.gates);
+    }
+
+    /// Whether anything waits at the gates.
+    pub fn waits(&self) -> bool {
+        !self.gates.is_empty()
+    }
+
+    fn step_in(&mut self, runtime: &Runtime, store: Option<&Store>) -> Result<(), Trouble> {
+        let Some((id, point)) = self.choose() else {
+            let by = self.clock.next_due().expect("somebody always sleeps: the minutely look");
+            self.clock.advance(by);
+            if by >= PAUSE {
+                self.happened.without_pause = 0;
+            }
+            return Ok(());
+        };
+        let verdict = (self.faults)(&point);
+        self.note(&point, &verdict)?;
+        self.gates.release(id, verdict.clone());
+        let by = Duration::from_millis(self.random.below(LONGEST_MS + 1) as u64);
+        drive(runtime, &self.gates);
+        let mut judged = Ok(());
+        if let (Some(store), Some(mut watcher)) = (store, self.watcher.take()) {
+            let (machine, now, count) = (&self.machine, self.clock.elapsed(), self.happened.count);
+            judged = watcher(&mut Seen { store, machine, now, point: &point, verdict: &verdict, count });
+            self.watcher = Some(watcher);
+        }
+        self.clock.advance(by);
+        judged.map_err(|broken| self.trouble(TroubleKind::Broken, broken))
+    }
+
+    /// One of those that wait, by the seed. Each seed keeps some kinds of things waiting longer than others, so that
+    /// orders come up that even chances never make.
+    fn choose(&mut self) -> Option<(u64, Point)> {
+        let (seed, grudges) = (self.seed, &mut self.grudges);
+        let weigh = |point: &Point| {
+            let kind = match point {
+                Point::Call(op, _) | Point::Reply(op, _) => Kind::Op(*op),
+                Point::Write | Point::Written(_) => Kind::Write,
+                Point::Event(listener, _) | Point::Break(listener) => Kind::Listener(*listener),
+            };
+            *grudges.entry(kind).or_insert_with_key(|kind| {
+                let mixed = format!("{kind:?}")
+                    .bytes()
+                    .fold(seed, |mixed, byte| Random::new(mixed ^ u64::from(byte)).next());
+                GRUDGES[(mixed % GRUDGES.len() as u64) as usize]
+            })
+        };
+        let random = self.random.next();
+        self.gates.choose(random, weigh)
+    }
+
+    fn note(&mut self, point: &Point, verdict: &Verdict) -> Result<(), Trouble> {
+        let happened = &mut self.happened;
+        happened.count += 1;
+        happened.without_pause += 1;
+        happened.commits += u64::from(matches!(point, Point::Written(_)));
+        happened.changes += u64::from(is_change(point));
+        let ms = self.clock.elapsed().as_millis();
+        let how = if *verdict == Verdict::Go { String::new() } else { format!(" -> {verdict:?}") };
+        happened.line(format!("{ms:>9} {point}{how}"));
+        if happened.without_pause < MOST_WITHOUT_REST {
+            return Ok(());
+        }
+        Err(self.trouble(TroubleKind::Unrest, "it works on and on without a pause"))
+    }
+}
+
+impl Happened {
+    /// Notes a line of the trace.
+    pub fn line(&mut self, line: String) {
+        for byte in line.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        if self.last.len() == KEPT_LINES {
+            self.last.pop_front();
+        }
+        self.last.push_back(line);
+    }
+
+    /// The last lines of the trace.
+    pub fn tail(&self, lines: usize) -> String {
+        let skipped = self.last.len().saturating_sub(lines);
+        self.last.iter().skip(skipped).map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Whether this is the moment at which the machine is changed.
+pub fn is_change(point: &Point) -> bool {
+    matches!(point, Point::Call(op, _) if op.change().is_some())
+}
+
+/// Runs what can run. A clock that was moved and a gate that was opened make things run; nothing else does.
+fn drive(runtime: &Runtime, gates: &Gates) {
+    runtime.block_on(gates.idle.reached());
+}
+
+/// Uids that differ from each other and are the same in every run of a seed, whatever the order they are given in.
+fn bits(given: &Arc<AtomicU64>) -> Arc<dyn Fn() -> u128 + Send + Sync> {
+    let given = given.clone();
+    Arc::new(move || {
+        let mut random = Random::new(given.fetch_add(1, Ordering::SeqCst));
+        u128::from(random.next()) << 64 | u128::from(random.next())
+    })
+}
+
+/// In memory where there is such a place: what is simulated is the death of a process, not of the power.
+fn folder() -> std::io::Result<TempDir> {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
+}
+
+/// Copies a store's files, as a crash leaves them.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        // The lock and the index of the log belong to the process that is gone; the reserve is made anew.
+        let name = entry.file_name();
+        let shown = name.to_string_lossy();
+        let is_left_out = ["store.lock", "store.reserve"].contains(&&*shown) || shown.ends_with("-shm");
+        if entry.file_type()?.is_file() && !is_left_out {
+            std::fs::copy(entry.path(), to.join(&name))?;
+        }
+    }
+    Ok(())
+}
