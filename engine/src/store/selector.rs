@@ -62,6 +62,11 @@ impl Query {
 }
 
 impl Query {
+    /// Whether it asks by labels or fields, besides kind and namespace.
+    pub fn selects(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
+    }
+
     pub(super) fn asks_for_kind(&self, kind: &str) -> bool {
         self.kind == kind || self.kind == Self::EVERY_KIND
     }

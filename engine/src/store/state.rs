@@ -44,6 +44,12 @@ impl State {
         self.objects.range(first..).take_while(move |(key, _)| key.kind == kind).map(|(_, object)| object)
     }
 
+    /// From which resourceVersion on every change is still known here.
+    pub(super) fn kept_from(&self) -> u64 {
+        let oldest = self.recent.front().map_or(self.resource_version, |change| change.resource_version - 1);
+        oldest.max(self.watched_from)
+    }
+
     /// Takes in one committed change: objects, indexes, claims.
     pub(super) fn take(&mut self, change: &Change, kind: Option<&KindInfo>) {
         if let Some(old) = &change.old {

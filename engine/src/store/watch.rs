@@ -107,10 +107,8 @@ pub(super) fn subscribe(
     let state = shared.read().expect("no writer panics while it holds the lock");
     let now = state.resource_version;
     let from = from.unwrap_or(now);
-    let kept_from = state.recent.front().map_or(now, |change| change.resource_version - 1);
-    let kept_from = kept_from.max(state.watched_from);
     // A version from the future was never given out by this store: whoever has it saw another one.
-    if from < kept_from || from > now {
+    if from < state.kept_from() || from > now {
         return Err(Expired { asked: from });
     }
     let backlog: Vec<_> = state

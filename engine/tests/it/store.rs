@@ -3,6 +3,7 @@
 mod objects;
 mod claims;
 mod watches;
+mod pages;
 mod histories;
 mod copies;
 mod damage;

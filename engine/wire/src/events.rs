@@ -23,7 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::accept::Form;
 use crate::body;
 use crate::failure::Failure;
-use crate::parameters::Parameters;
+use crate::options;
+use crate::paging::{ListMeta, Mark};
+use crate::parameters::{Match, Parameters};
 use crate::projection::Projection;
 use crate::router::{Actor, Wire};
 use crate::target::Target;
@@ -35,6 +37,9 @@ pub(crate) const GROUP: &str = "events.k8s.io";
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events about things of the whole machine are shown in this namespace, since every event must lie in one.
 const NAMESPACE_OF_MACHINE: &str = "default";
+
+/// What the uid of an event begins with, before its number.
+const UID: &str = "event-";
 
 /// Whether a path leads to events.
 pub(crate) fn is_place((group, version): (&str, &str), path: &str) -> bool {
@@ -113,6 +118,11 @@ pub(crate) async fn answer(
 impl Asked {
     /// The events asked for, oldest first, and the version of the newest.
     async fn read(&self) -> Result<(Vec<Arc<Object>>, u64), Failure> {
+        let (rows, newest) = self.rows().await?;
+        Ok((self.chosen(&rows), newest))
+    }
+
+    async fn rows(&self) -> Result<(Vec<EventRow>, u64), Failure> {
         let term = |names: [&str; 2]| {
             self.parameters.fields.iter().find_map(|requirement| match requirement {
                 Requirement::In(field, values) if names.contains(&field.as_str()) && values.len() == 1 => {
@@ -132,6 +142,10 @@ impl Asked {
         let mut rows = rows.map_err(|error| Failure::of_write(error, &self.kind, ""))?;
         rows.sort_by_key(|row| (row.last_at, row.id));
         let newest = rows.last().map_or(1, version_of);
+        Ok((rows, newest))
+    }
+
+    fn chosen(&self, rows: &[EventRow]) -> Vec<Arc<Object>> {
         let wanted = Query {
             kind: "Event".into(),
             namespace: self.target.namespace.clone(),
@@ -141,7 +155,7 @@ impl Asked {
         let objects = rows.iter().filter_map(|row| self.object(row)).filter(|object| wanted.matches(object));
         let objects =
             objects.filter(|object| self.target.name.as_deref().is_none_or(|name| name == object.name()));
-        Ok((objects.map(Arc::new).collect(), newest))
+        objects.map(Arc::new).collect()
     }
 
     fn object(&self, row: &EventRow) -> Option<Object> {
@@ -150,7 +164,7 @@ impl Asked {
         let metadata = json!({
             "name": format!("{}.{:x}", row.note.about.name, row.id),
             "namespace": namespace,
-            "uid": format!("event-{}", row.id),
+            "uid": format!("{UID}{}", row.id),
             "resourceVersion": version_of(row).to_string(),
             "creationTimestamp": whole_seconds(row.first_at),
         });
@@ -180,9 +194,33 @@ impl Asked {
         Projection::new(&self.kind, self.form, self.parameters.include, self.store.clock().now())
     }
 
+    /// Pages go by when an event last happened. One that happens again between two pages is left to the watch that
+    /// goes on from the version of the first.
     async fn list(&self) -> Result<Response, Failure> {
-        let (objects, newest) = self.read().await?;
-        Ok(Json(self.projection().many(&objects, &newest.to_string())).into_response())
+        options::check_list(&self.parameters)?;
+        let mark = self.parameters.next.as_deref().map(Mark::decode).transpose()?;
+        let (mut rows, newest) = self.rows().await?;
+        let at = mark.as_ref().and_then(|mark| mark.at).unwrap_or(newest);
+        if self.parameters.resource_version_match == Some(Match::Exact)
+            && self.parameters.resource_version != Some(newest)
+        {
+            return Err(Failure::expired("events as they stood earlier are not kept; ask without a version"));
+        }
+        let after = mark.map(|mark| place_of(&mark)).transpose()?;
+        rows.retain(|row| {
+            version_of(row) <= at && after.is_none_or(|after| (version_of(row), row.id) > after)
+        });
+        let mut objects = self.chosen(&rows);
+        let left = objects.len().saturating_sub(self.parameters.limit.unwrap_or(usize::MAX));
+        objects.truncate(objects.len() - left);
+        let selects = !self.parameters.labels.is_empty() || !self.parameters.fields.is_empty();
+        let last = objects.last().filter(|_| left > 0);
+        let next = last.map(|last| {
+            let id = last.uid().trim_start_matches(UID).to_owned();
+            Mark::new(at, [last.resource_version().to_string(), id], None)
+        });
+        let meta = ListMeta { version: at, next, left: (!selects).then_some(left) };
+        Ok(Json(self.projection().many(&objects, &meta)).into_response())
     }
 
     async fn get(&self) -> Result<Response, Failure> {
@@ -235,6 +273,16 @@ impl Asked {
     }
 }
 
+/// The time and the number of the last event on the page before.
+fn place_of(mark: &Mark) -> Result<(u64, i64), Failure> {
+    let [at, id] = &mark.after;
+    at.parse().ok().zip(id.parse().ok()).ok_or_else(|| {
+        Failure::bad_request(
+            "continue: this mark is of a list in another place; bring it back to where it came from",
+        )
+    })
+}
+
 fn reference(store: &Store, row: &EventRow) -> Value {
     let about = &row.note.about;
     let mut reference = json!({ "kind": about.kind, "name": about.name, "uid": row.note.uid });
@@ -258,6 +306,7 @@ fn whole_seconds(time: hearth_meta::Timestamp) -> String {
 }
 
 async fn watch(asked: Asked, closing: CancellationToken) -> Result<Response, Failure> {
+    options::check_watch(&asked.parameters)?;
     let since = asked.parameters.resource_version.filter(|version| *version > 0);
     let starts_with_all = asked.parameters.initial_events.unwrap_or(since.is_none());
     let (objects, newest) = asked.read().await?;

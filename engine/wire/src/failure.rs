@@ -2,10 +2,13 @@
 
 use axum::Json;
 use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
 use axum::response::{IntoResponse, Response};
 use hearth_engine::{Key, WriteError};
 use hearth_meta::{KindInfo, Problem};
 use serde_json::{Value, json};
+
+use crate::paging::Mark;
 
 /// A refusal: HTTP code, reason, a sentence for people, and what it is about.
 #[derive(Clone, Debug)]
@@ -14,12 +17,14 @@ pub struct Failure {
     reason: &'static str,
     message: String,
     details: Option<Value>,
+    /// Where a list may go on.
+    next: Option<String>,
 }
 
 impl Failure {
     /// A refusal of any kind; `reason` is one of the reasons the Kubernetes API has.
     pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, next: None }
     }
 
     /// The request itself is malformed.
@@ -51,6 +56,24 @@ impl Failure {
     /// The changes since then are no longer kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// How things stood at the first page is no longer known; the list may go on from this mark in what stands now.
+    pub(crate) fn page_expired(mark: &Mark) -> Self {
+        let message = "the list as it stood at its first page is no longer kept; begin anew without continue, or go on \
+                       with the one in this answer, and what came, changed or went meanwhile may be missed or seen twice";
+        Self { next: Some(mark.encode()), ..Self::expired(message) }
+    }
+
+    /// The version asked for was never given out by this store, or not yet.
+    pub(crate) fn not_yet(asked: u64, newest: u64) -> Self {
+        let message = format!("Too large resource version: {asked}, current: {newest}");
+        // Clients tell by the cause that they should ask again, or without a version.
+        let details = json!({
+            "causes": [{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }],
+            "retryAfterSeconds": 1,
+        });
+        Self { details: Some(details), ..Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
     }
 
     /// The server itself failed; trying again may help.
@@ -149,6 +172,9 @@ impl Failure {
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }
+        if let Some(next) = &self.next {
+            status["metadata"]["continue"] = next.as_str().into();
+        }
         status
     }
 
@@ -164,7 +190,13 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        (self.code, Json(self.to_value())).into_response()
+        let status = self.to_value();
+        let wait = status["details"]["retryAfterSeconds"].as_u64();
+        let head = wait.map(|seconds| [(RETRY_AFTER, seconds.to_string())]);
+        match head {
+            Some(head) => (self.code, head, Json(status)).into_response(),
+            None => (self.code, Json(status)).into_response(),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A request's way: `router` finds the place; `target` reads the path into a kind, a namespace, a name and a
 //! subresource; `parameters` and `accept` read what is asked of it; then
 //!
-//! - `read` gets and lists, `watch` streams changes, both through a `projection` (object, table, metadata);
+//! - `read` gets and lists (`options` says what may be asked together, `paging` where a list goes on), `watch` streams changes, both through a `projection` (object, table, metadata);
 //! - `write` creates, updates and deletes, `patch` changes in part, `subresource` writes status,
 //!   and `ownership` keeps who set which field;
 //! - `events` shows the store's events as objects, `reviews` says what one may do;
@@ -21,6 +21,8 @@ mod parameters;
 mod accept;
 mod body;
 mod protobuf;
+mod options;
+mod paging;
 mod read;
 mod projection;
 mod table;

@@ -29,6 +29,15 @@ pub(crate) enum IncludeObject {
     Object,
 }
 
+/// How a resourceVersion is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    /// Just that one.
+    Exact,
+    /// That one or a newer one.
+    NotOlderThan,
+}
+
 /// Everything the query string may say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
@@ -36,7 +45,11 @@ pub(crate) struct Parameters {
     pub(crate) labels: Vec<Requirement>,
     pub(crate) fields: Vec<Requirement>,
     pub(crate) resource_version: Option<u64>,
-    pub(crate) resource_version_match: Option<String>,
+    pub(crate) resource_version_match: Option<Match>,
+    /// At most so many objects on a page.
+    pub(crate) limit: Option<usize>,
+    /// The mark at the end of the page before.
+    pub(crate) next: Option<String>,
     pub(crate) bookmarks: bool,
     pub(crate) initial_events: Option<bool>,
     pub(crate) timeout: Option<Duration>,
@@ -75,7 +88,20 @@ impl Parameters {
                     .map_err(|_| wrong(format!("{value:?} is not a resourceVersion of this server")))?;
                 self.resource_version = Some(number);
             }
-            "resourceVersionMatch" => self.resource_version_match = Some(value.to_owned()),
+            "resourceVersionMatch" => {
+                self.resource_version_match = match value {
+                    "Exact" => Some(Match::Exact),
+                    "NotOlderThan" => Some(Match::NotOlderThan),
+                    _ => return Err(wrong(format!("{value:?} is not one of Exact, NotOlderThan"))),
+                }
+            }
+            "limit" => {
+                let number: i64 =
+                    value.parse().map_err(|_| wrong(format!("{value:?} is not a number of objects")))?;
+                // None at all would be no list; the protocol takes it for no bound.
+                self.limit = usize::try_from(number).ok().filter(|number| *number > 0);
+            }
+            "continue" => self.next = Some(value.to_owned()),
             "timeoutSeconds" => {
                 let seconds =
                     value.parse().map_err(|_| wrong(format!("{value:?} is not a number of seconds")))?;
@@ -156,6 +182,8 @@ mod tests {
             ("labelSelector=a%20b", "labelSelector"),
             ("fieldSelector=metadata.uid%3Dx", "metadata.uid"),
             ("fieldValidation=strict", "fieldValidation"),
+            ("limit=many", "limit"),
+            ("resourceVersionMatch=Newest", "resourceVersionMatch"),
         ] {
             assert!(parse(query).unwrap_err().contains(word), "{query}");
         }

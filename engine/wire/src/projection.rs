@@ -8,6 +8,7 @@ use hearth_meta::{KindInfo, Timestamp};
 use serde_json::{Value, json};
 
 use crate::accept::Form;
+use crate::paging::ListMeta;
 use crate::parameters::IncludeObject;
 use crate::table;
 use crate::target::Call;
@@ -55,31 +56,29 @@ impl Projection {
         match self.form {
             Form::Object => object.to_value(),
             Form::Metadata => metadata_of(object),
-            Form::Table => self.table(std::iter::once(object), &object.resource_version().to_string(), true),
+            Form::Table => self.row_alone(object, true),
         }
     }
 
     /// One object of a watch; the columns of a table are told only once.
     pub(crate) fn next(&self, object: &Object, is_first: bool) -> Value {
         match self.form {
-            Form::Table => {
-                self.table(std::iter::once(object), &object.resource_version().to_string(), is_first)
-            }
+            Form::Table => self.row_alone(object, is_first),
             _ => self.one(object),
         }
     }
 
-    /// A list of objects as of a resourceVersion.
-    pub(crate) fn many(&self, objects: &[Arc<Object>], version: &str) -> Value {
+    /// A list of objects, with what is said of it.
+    pub(crate) fn many(&self, objects: &[Arc<Object>], meta: &ListMeta) -> Value {
         let objects = objects.iter().map(AsRef::as_ref);
         let (kind, api_version, items): (String, &str, Vec<Value>) = match self.form {
-            Form::Table => return self.table(objects, version, true),
+            Form::Table => return self.table(objects, meta.to_value(), true),
             Form::Metadata => ("PartialObjectMetadataList".into(), META, objects.map(metadata_of).collect()),
             Form::Object => {
                 (format!("{}List", self.kind), &self.api_version, objects.map(Object::to_value).collect())
             }
         };
-        json!({ "kind": kind, "apiVersion": api_version, "metadata": { "resourceVersion": version }, "items": items })
+        json!({ "kind": kind, "apiVersion": api_version, "metadata": meta.to_value(), "items": items })
     }
 
     /// An object that says only how far a watch has come.
@@ -109,18 +108,18 @@ impl Projection {
         }
     }
 
-    fn table<'o>(
-        &self,
-        objects: impl Iterator<Item = &'o Object>,
-        version: &str,
-        with_columns: bool,
-    ) -> Value {
+    fn row_alone(&self, object: &Object, with_columns: bool) -> Value {
+        let meta = ListMeta::whole(object.resource_version()).to_value();
+        self.table(std::iter::once(object), meta, with_columns)
+    }
+
+    fn table<'o>(&self, objects: impl Iterator<Item = &'o Object>, meta: Value, with_columns: bool) -> Value {
         let rows: Vec<Value> = objects.map(|object| self.row(object)).collect();
         let definitions = if with_columns { table::definitions(&self.columns) } else { Vec::new() };
         json!({
             "kind": "Table",
             "apiVersion": META,
-            "metadata": { "resourceVersion": version },
+            "metadata": meta,
             "columnDefinitions": definitions,
             "rows": rows,
         })

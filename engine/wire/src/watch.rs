@@ -14,11 +14,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::{FutureExt, stream};
 use hearth_engine::store::{ChangeKind, Watch};
 use hearth_engine::{Object, Store};
-use hearth_meta::Problem;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
+use crate::options;
 use crate::projection::Projection;
 use crate::target::Call;
 
@@ -31,7 +31,7 @@ const CHANGES_PER_FRAME: usize = 64;
 
 /// Starts a watch.
 pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
-    check_initial_events(call)?;
+    options::check_watch(&call.parameters)?;
     let parameters = &call.parameters;
     let from = parameters.resource_version.filter(|version| *version > 0);
     let starts_with_all = match parameters.initial_events {
@@ -42,6 +42,9 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
     let query = call.query();
     let (initial, from) = if starts_with_all {
         let listing = store.list(&query);
+        if let Some(asked) = from.filter(|asked| *asked > listing.resource_version) {
+            return Err(Failure::not_yet(asked, listing.resource_version));
+        }
         (listing.items, Some(listing.resource_version))
     } else {
         (Vec::new(), from)
@@ -94,20 +97,6 @@ pub(crate) fn word(kind: ChangeKind) -> &'static str {
         ChangeKind::Modified => "MODIFIED",
         ChangeKind::Deleted => "DELETED",
     }
-}
-
-fn check_initial_events(call: &Call<'_>) -> Result<(), Failure> {
-    let matching = call.parameters.resource_version_match.as_deref();
-    let problem = match (call.parameters.initial_events, matching) {
-        (Some(_), Some("NotOlderThan")) | (None, None) => return Ok(()),
-        (Some(_), _) => {
-            Problem::new("resourceVersionMatch", "must be NotOlderThan where sendInitialEvents is set")
-        }
-        (None, Some(_)) => {
-            Problem::new("resourceVersionMatch", "must not be set in a watch without sendInitialEvents")
-        }
-    };
-    Err(Failure::invalid(call.kind, "", &[problem]))
 }
 
 /// A running watch and what it has yet to say.

@@ -18,8 +18,10 @@ use crate::failure::Failure;
 use crate::metadata;
 use crate::ownership;
 use crate::ownership::structure::Structure;
+use crate::paging::ListMeta;
 use crate::parameters::FieldValidation;
 use crate::projection::Projection;
+use crate::read;
 use crate::target::Call;
 use crate::unknown_fields;
 
@@ -109,23 +111,32 @@ pub(crate) async fn delete(call: &Call<'_>, options: Value) -> Result<Response, 
     Ok(Json(status).into_response())
 }
 
-/// Deletes every object the query asks for, one by one.
+/// Deletes every object the query asks for, or a page of them, one by one.
 pub(crate) async fn delete_collection(call: &Call<'_>, options: Value) -> Result<Response, Failure> {
     let options = DeleteOptions::read(call, &options)?;
     let write = WriteOptions { dry_run: options.dry_run, ..call.write_options() };
-    let listing = call.wire.store.list(&call.query());
+    let (items, meta) = read::listed(call)?;
     let mut deleted = Vec::new();
-    for object in &listing.items {
-        let preconditions = Preconditions { uid: Some(object.uid().to_owned()), resource_version: None };
+    for object in &items {
+        // Of just the object that was listed, besides what the client asks of each.
+        let uid = options.preconditions.uid.clone().or_else(|| Some(object.uid().to_owned()));
+        let preconditions = Preconditions { uid, ..options.preconditions.clone() };
         match call.wire.store.delete(Deletion { key: object.key(), preconditions }, &write).await {
             Ok(object) => deleted.push(object),
-            // It went, or was made anew, since the list was taken: not what was asked for.
+            // It went since the list was taken.
             Err(WriteError::NotFound(_)) => {}
+            // It was made anew since: not what was listed.
+            Err(WriteError::Conflict(_)) if has_changed(call, object) && !options.has_preconditions() => {}
             Err(error) => return Err(Failure::of_write(error, call.kind, object.name())),
         }
     }
-    let version = call.wire.store.resource_version().to_string();
-    Ok(Json(Projection::of(call).many(&deleted, &version)).into_response())
+    let meta = ListMeta { version: call.wire.store.resource_version(), ..meta };
+    Ok(Json(Projection::of(call).many(&deleted, &meta)).into_response())
+}
+
+/// Whether an object was made anew under its name.
+fn has_changed(call: &Call<'_>, listed: &Object) -> bool {
+    call.wire.store.get(&listed.key()).is_none_or(|standing| standing.uid() != listed.uid())
 }
 
 /// Changes an object by a pure function of how it stands, and tells everything that is wrong at once.
@@ -285,6 +296,10 @@ struct DeleteOptions {
 }
 
 impl DeleteOptions {
+    fn has_preconditions(&self) -> bool {
+        self.preconditions.uid.is_some() || self.preconditions.resource_version.is_some()
+    }
+
     fn read(call: &Call<'_>, body: &Value) -> Result<Self, Failure> {
         let asked = body["propagationPolicy"].as_str().or(call.parameters.propagation.as_deref());
         match asked {

@@ -19,6 +19,8 @@ use super::kubeconfig;
 use super::output::{Output, Tone, paint};
 use super::resource::{Target, collection};
 
+mod pages;
+
 /// Asks for objects as they are.
 pub(super) const JSON: &str = "application/json";
 /// Asks for a table as the server lays it out.
@@ -148,7 +150,7 @@ impl Client {
         let place = target.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}"));
         let failure =
             Failure::new(Exit::NotFound, format!("there is no {target}{}", place.unwrap_or_default()));
-        let listed = self.get(&collection(&target.kind, target.namespace.as_deref())).await;
+        let listed = self.list(&collection(&target.kind, target.namespace.as_deref()), JSON).await;
         let Ok(listing) = listed else { return failure };
         let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         match nearest(&target.name, items.iter().filter_map(|item| item["metadata"]["name"].as_str())) {

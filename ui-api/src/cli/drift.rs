@@ -75,7 +75,7 @@ async fn list(all_namespaces: bool, client: &Client, out: &Output) -> Outcome {
     let namespace = (!all_namespaces).then(|| client.namespace());
     let kept = kinds().iter().filter(|kind| kind.has_status);
     let listings = try_join_all(kept.map(|kind| async move {
-        let listing = client.get(&collection(kind, namespace)).await?;
+        let listing = client.list(&collection(kind, namespace), JSON).await?;
         Ok::<_, super::client::Trouble>((kind, listing))
     }));
     let mut count = 0;

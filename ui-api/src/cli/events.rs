@@ -53,7 +53,7 @@ pub(super) async fn run(args: Events, client: &Client, out: &Output) -> Outcome 
     let wanted = |event: &Value| {
         about.as_ref().is_none_or(|members| members.iter().any(|member| is_about(event, member)))
     };
-    let listing = client.get(&path).await?;
+    let listing = client.list(&path, JSON).await?;
     let mut events: Vec<&Value> =
         listing["items"].as_array().into_iter().flatten().filter(|event| wanted(event)).collect();
     events.sort_by_key(|event| last_of(event));
@@ -152,7 +152,7 @@ pub(super) async fn lately(
 ) -> Result<Vec<String>, Trouble> {
     let members: Vec<Target> = family.members().into_iter().filter_map(Target::of).collect();
     let namespace = family.object["metadata"]["namespace"].as_str().unwrap_or(MACHINE);
-    let listing = client.get(&place(Some(namespace))).await?;
+    let listing = client.list(&place(Some(namespace)), JSON).await?;
     let items = listing["items"].as_array().into_iter().flatten();
     let mut events: Vec<&Value> =
         items.filter(|event| members.iter().any(|member| is_about(event, member))).collect();

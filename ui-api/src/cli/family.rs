@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use hearth_meta::Verdict;
 use serde_json::Value;
 
-use super::client::{Client, Trouble};
+use super::client::{Client, JSON, Trouble};
 use super::exit::{Exit, Outcome};
 use super::output::{Output, Tone, paint, width_of};
 use super::progress::state_of;
@@ -50,7 +50,7 @@ pub(super) async fn gather(client: &Client, object: Value) -> Result<Family, Tro
     let namespace = object["metadata"]["namespace"].as_str();
     // Owners and what they own live in one namespace, or the owner is of the whole machine.
     let paths = kinds().iter().filter(|kind| kind.kind != "Event").map(|kind| collection(kind, namespace));
-    let listings = try_join_all(paths.map(|path| async move { client.get(&path).await })).await?;
+    let listings = try_join_all(paths.map(|path| async move { client.list(&path, JSON).await })).await?;
     let mut owned: HashMap<String, Vec<Value>> = HashMap::new();
     for (kind, listing) in kinds().iter().filter(|kind| kind.kind != "Event").zip(listings) {
         for item in listing["items"].as_array().into_iter().flatten() {

@@ -3,7 +3,7 @@
 use clap::Args;
 use hearth_meta::{Scope, Timestamp};
 
-use super::client::{Client, TABLE};
+use super::client::{Client, JSON, TABLE};
 use super::exit::{Exit, Outcome};
 use super::output::Output;
 use super::resource::{Asked, Target, collection, encode, parse_asked};
@@ -70,7 +70,7 @@ pub(super) async fn run(args: Get, client: &Client, out: &Output) -> Outcome {
                     args.all_namespaces && kind.scope == Scope::Namespaced,
                     many.then_some(kind.singular),
                 );
-                let served = client.read(&list_path(&args, client, &kind), TABLE).await?;
+                let served = client.list(&list_path(&args, client, &kind), TABLE).await?;
                 let mut table = Table::default();
                 table.take(&served, &columns, Timestamp::now());
                 if table.is_empty() && many {
@@ -168,7 +168,7 @@ async fn documents(form: &Form, args: &Get, asked: Asked, client: &Client, out: 
         Asked::Kinds(kinds) => {
             let mut items = Vec::new();
             for kind in kinds {
-                let listing = client.get(&list_path(args, client, &kind)).await?;
+                let listing = client.list(&list_path(args, client, &kind), JSON).await?;
                 items
                     .extend(listing["items"].as_array().into_iter().flatten().map(|item| named(item, &kind)));
             }

@@ -5,6 +5,7 @@ mod home;
 mod signing_in;
 mod reading;
 mod watching;
+mod paging;
 mod writing;
 mod patching;
 mod applying;

@@ -29,7 +29,7 @@ pub(super) async fn watch(args: &Get, asked: Asked, client: &Client, out: &Outpu
     let mut from = String::new();
     loop {
         if from.is_empty() {
-            let listing = client.read(&path, accept).await?;
+            let listing = client.list(&path, accept).await?;
             from = listing["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
             if is_table {
                 screen.start(&listing);

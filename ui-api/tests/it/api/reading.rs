@@ -129,13 +129,6 @@ async fn what_is_not_there_is_said_so_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_as_it_once_was_is_refused() {
-    let home = Home::start().await;
-    let past = home.get(&format!("{APPS}?resourceVersion=1&resourceVersionMatch=Exact")).await;
-    assert_eq!((past.code, &past.body["reason"]), (StatusCode::GONE, &json!("Expired")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn events_are_shown_in_both_groups_and_by_what_they_are_about() {
     use hearth_engine::store::{EventKind, EventNote};
     let home = Home::start().await;
