@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use hearth_capabilities::Volumes;
 use hearth_engine::Store;
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Referrers, Report, Seen, StepError, Triggers, Wanted,
+    Act, Blind, Controller, Found, Outcome, Plan, Reference, Report, Seen, StepError, Triggers, Wanted,
 };
 use hearth_engine::{Key, Object};
 use hearth_kinds::App;
@@ -63,10 +63,9 @@ impl Controller for AppController {
 
     fn triggers(&self) -> Triggers {
         Triggers {
-            owned: vec!["Container", "Network", "Volume", "Route", "Revision"],
-            // By their label, too: a child that was written anew by somebody may have lost its owner.
+            owned: Vec::new(),
             referenced: ["Image", "Container", "Network", "Volume", "Route", "Revision"]
-                .map(|kind| (kind, app_by_label as Referrers))
+                .map(|kind| Reference::to(kind, app_of_child).where_it(says_something_else))
                 .into(),
         }
     }
@@ -127,9 +126,41 @@ pub fn refusals(app: &App) -> Vec<Problem> {
     }
 }
 
-fn app_by_label(child: &Object, store: &Store) -> Vec<Key> {
-    let owner = child.metadata.labels.as_ref().and_then(|labels| labels.get(labels::OWNER_UID));
-    owner.and_then(|uid| store.by_uid(uid)).map(|app| app.key()).into_iter().collect()
+/// The app that owns a child, and the one it names as its owner: a child that was written anew by somebody may have
+/// lost either.
+fn app_of_child(child: &Object, store: &Store) -> Vec<Key> {
+    let label = child.metadata.labels.as_ref().and_then(|labels| labels.get(labels::OWNER_UID));
+    let uids = child.owners().chain(label.map(String::as_str));
+    uids.filter_map(|uid| store.by_uid(uid)).map(|app| app.key()).collect()
+}
+
+/// Whether a child changed in more than what says nothing to its app: who is on its network, which containers use
+/// its image.
+fn says_something_else(old: &Object, new: &Object) -> bool {
+    let silent: &[&str] = match new.kind.as_str() {
+        "Network" => &["attached"],
+        "Image" => &["usedBy"],
+        _ => &[],
+    };
+    let telling = |child: &Object| {
+        let mut status = child.status().clone();
+        if let Some(fields) = status.as_object_mut() {
+            silent.iter().for_each(|field| drop(fields.remove(*field)));
+        }
+        status
+    };
+    silent.is_empty()
+        || old.spec() != new.spec()
+        || !is_same_but_status(old, new)
+        || telling(old) != telling(new)
+}
+
+fn is_same_but_status(old: &Object, new: &Object) -> bool {
+    let (old, new) = (&old.metadata, &new.metadata);
+    old.generation == new.generation
+        && old.labels == new.labels
+        && old.annotations == new.annotations
+        && old.owner_references == new.owner_references
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use futures::stream::BoxStream;
 use hearth_capabilities::images::{ImageFacts, PullProgress};
 use hearth_capabilities::{Events, Fault, Happening, Images};
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wait, Wake, Wanted,
+    Act, Blind, Controller, Found, Outcome, Plan, Reference, Report, Seen, Step, StepError, Triggers, Wait,
+    Wake, Wanted,
 };
 use hearth_engine::{Key, Object, Query, Store};
 use hearth_kinds::image::Pull;
@@ -105,7 +106,10 @@ impl Controller for ImageController {
     const SLOW_PLACES: usize = 3;
 
     fn triggers(&self) -> Triggers {
-        Triggers { owned: Vec::new(), referenced: vec![("Container", images_of_container)] }
+        let users = Reference::to("Container", images_of_container).where_it(|old, new| {
+            old.spec()["image"] != new.spec()["image"] || old.status()["imageId"] != new.status()["imageId"]
+        });
+        Triggers { owned: Vec::new(), referenced: vec![users] }
     }
 
     fn wakes(&self) -> Option<BoxStream<'static, Wake>> {
@@ -301,11 +305,13 @@ fn pull_failed(reference: &str, fault: Fault) -> StepError {
     StepError::new(Reason::PullFailed, format!("{reference}: {fault}"))
 }
 
-/// The image a container refers to, and whichever it is made of.
+/// The image a container refers to, and whichever goes and is what it is made of: that one waits for it.
 fn images_of_container(container: &Object, store: &Store) -> Vec<Key> {
     let referred = container.spec()["image"]["ref"].as_str().map(|name| Key::new("Image", "", name));
     let made_of = &container.status()["imageId"];
-    let is_made_of = |image: &&Arc<Object>| made_of.is_string() && image.status()["imageId"] == *made_of;
+    let is_made_of = |image: &&Arc<Object>| {
+        image.is_going() && made_of.is_string() && image.status()["imageId"] == *made_of
+    };
     let images = store.list(&Query::of("Image")).items;
     referred.into_iter().chain(images.iter().filter(is_made_of).map(|image| image.key())).collect()
 }

@@ -14,8 +14,8 @@ use hearth_capabilities::containers::JoinedNetwork;
 use hearth_capabilities::networks::{NetworkFacts, NewNetwork};
 use hearth_capabilities::{Events, Happening, Networks};
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wake, Wanted,
-    spec_hash,
+    Act, Blind, Controller, Found, Outcome, Plan, Reference, Report, Seen, Step, StepError, Triggers, Wake,
+    Wanted, spec_hash,
 };
 use hearth_engine::{Key, Object, Query, Store, keep};
 use hearth_kinds::{Network, NetworkStatus, SYSTEM};
@@ -91,7 +91,10 @@ impl Controller for NetworkController {
     const TELLS_VERSIONS: bool = true;
 
     fn triggers(&self) -> Triggers {
-        Triggers { owned: Vec::new(), referenced: vec![("Container", networks_with_guest)] }
+        // A guest is attached once it runs.
+        let guests = Reference::to("Container", networks_with_guest)
+            .where_it(|old, new| old.status()["state"] != new.status()["state"]);
+        Triggers { owned: Vec::new(), referenced: vec![guests] }
     }
 
     fn wakes(&self) -> Option<BoxStream<'static, Wake>> {

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use hearth_capabilities::Proxy;
 use hearth_capabilities::proxy::{Answer, ProxyFacts, ProxyRoute, SeenRoute};
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wanted, spec_hash,
+    Act, Blind, Controller, Found, Outcome, Plan, Reference, Report, Seen, Step, StepError, Triggers, Wanted,
+    spec_hash,
 };
 use hearth_engine::{Key, Object, Store};
 use hearth_kinds::route::RouteMode;
@@ -87,7 +88,7 @@ impl Controller for RouteController {
     const IS_SET: bool = true;
 
     fn triggers(&self) -> Triggers {
-        Triggers { owned: Vec::new(), referenced: vec![("Container", all_routes_for_the_proxy)] }
+        Triggers { owned: Vec::new(), referenced: vec![Reference::to("Container", all_routes_for_the_proxy)] }
     }
 
     async fn survey(&self) -> Result<Vec<Found>, Blind> {

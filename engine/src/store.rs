@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use hearth_meta::KindInfo;
@@ -130,6 +130,8 @@ struct Inner {
     copies: copies::Copies,
     /// How many batches this process has put down.
     commits: AtomicU64,
+    /// How many events were noted and are not down yet.
+    noted: AtomicUsize,
     /// Why nothing may be changed in the world, until a person says go.
     observe_only: RwLock<Option<String>>,
 }
@@ -312,8 +314,10 @@ impl Store {
         self.state().intents.get(uid).cloned()
     }
 
-    /// Notes an event. It is merged with equal ones and written with the next batch; nobody waits for it.
+    /// Notes an event. It is merged with equal ones and written with the next batch, or a moment later by itself;
+    /// nobody waits for it.
     pub async fn note(&self, event: EventNote) {
+        self.inner.noted.fetch_add(1, Ordering::Relaxed);
         // A store that is closing has nobody left to tell.
         let _ = self.send(Request::Event(Box::new((event, self.inner.clock.now())))).await;
     }
@@ -323,6 +327,13 @@ impl Store {
     /// # Errors
     /// A storage error.
     pub async fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
+        if self.inner.noted.load(Ordering::Relaxed) > 0 {
+            let (answer, written) = oneshot::channel();
+            // Where it cannot be written now, what is down already is read all the same.
+            if self.send(Request::Flush(answer)).await.is_ok() {
+                let _ = written.await;
+            }
+        }
         self.inner.reader.events(query).await
     }
 

@@ -1,5 +1,6 @@
 //! Carries out one step on the store or on the instance's files.
 
+use futures::future::join_all;
 use hearth_engine::controller::{StepError, Wanted};
 use hearth_engine::store::{Deletion, Preconditions};
 use hearth_engine::{Key, Object, WriteError, WriteOptions};
@@ -25,7 +26,11 @@ impl AppController {
             }
             AppStep::Retire => self.retire(wanted).await,
             AppStep::RemoveFiles => self.volumes.remove_files(wanted.uid()).await.map_err(failed),
-            AppStep::Apply(child) => self.apply(child, wanted).await,
+            AppStep::Apply(children) => {
+                // One that is refused keeps no other back; the first refusal is what people are told.
+                let applied = join_all(children.iter().map(|child| self.apply(child, wanted))).await;
+                applied.into_iter().collect()
+            }
             AppStep::Delete { kind, name, uid } => {
                 let namespace = if kind == "Image" { "" } else { wanted.namespace() };
                 let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };

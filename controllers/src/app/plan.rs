@@ -36,8 +36,8 @@ pub enum AppStep {
     },
     /// Writes down that the app goes, so that no store that is lost brings it back.
     Retire,
-    /// Makes a child, or makes it as it should be.
-    Apply(Box<Object>),
+    /// Makes children, or makes them as they should be, in this order.
+    Apply(Vec<Object>),
     /// Deletes a child, if it is still the one of this uid.
     Delete {
         /// Its kind.
@@ -102,6 +102,24 @@ pub(super) fn plan(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
     if wanted.gone {
         return take_down::plan(wanted, facts);
     }
+    let mut plan = plan_of_one_that_stays(wanted, facts);
+    plan.steps = at_once(plan.steps);
+    plan
+}
+
+/// What follows each other in the store is asked for at once: it goes down in one write, and is looked at once.
+fn at_once(steps: Vec<AppStep>) -> Vec<AppStep> {
+    let mut gathered: Vec<AppStep> = Vec::new();
+    for step in steps {
+        match (gathered.last_mut(), step) {
+            (Some(AppStep::Apply(children)), AppStep::Apply(more)) => children.extend(more),
+            (_, step) => gathered.push(step),
+        }
+    }
+    gathered
+}
+
+fn plan_of_one_that_stays(wanted: &Wanted<App>, facts: &AppSeen) -> Plan<AppStep> {
     let stops = stop(wanted, facts);
     if !stops.is_empty() {
         return Plan::steps(stops);
@@ -129,7 +147,7 @@ fn stop(wanted: &Wanted<App>, facts: &AppSeen) -> Vec<AppStep> {
                 };
             }
         }
-        (changed != *child).then(|| AppStep::Apply(Box::new(changed)))
+        (changed != *child).then(|| AppStep::Apply(vec![changed]))
     };
     let page = [("mode", Some("Splash")), ("splash", Some("Stopped")), ("upstream", None)];
     let stays = |child: &&Arc<Object>| !child.is_going();
@@ -202,7 +220,7 @@ fn before_images(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
     if facts.of_kind("Route").next().is_none() {
         let splash =
             if rendering.app().spec.state == Power::Stopped { Splash::Stopped } else { Splash::Starting };
-        steps.extend(rendering.route(RouteMode::Splash, splash).map(|route| AppStep::Apply(Box::new(route))));
+        steps.extend(rendering.route(RouteMode::Splash, splash).map(|route| AppStep::Apply(vec![route])));
     }
     steps.extend(apply(&images, facts));
     steps
@@ -224,7 +242,7 @@ fn apply(wanted: &[Object], facts: &AppSeen) -> Vec<AppStep> {
         Some(seen) => !seen.is_going() && !is_as_wanted(child, seen),
         None => true,
     };
-    wanted.iter().filter(differs).map(|child| AppStep::Apply(Box::new(child.clone()))).collect()
+    wanted.iter().filter(differs).map(|child| AppStep::Apply(vec![child.clone()])).collect()
 }
 
 fn revision(
@@ -240,7 +258,7 @@ fn revision(
     let newest = numbered.last().map_or(0, |(number, _)| *number);
     let mut steps = Vec::new();
     if facts.child("Revision", &name).is_none() {
-        steps.push(AppStep::Apply(Box::new(rendering.revision(newest + 1, pins, containers))));
+        steps.push(AppStep::Apply(vec![rendering.revision(newest + 1, pins, containers)]));
     }
     let surplus = numbered.len().saturating_sub(KEPT_REVISIONS);
     let old = numbered.iter().take(surplus).filter(|(_, seen)| seen.name() != name && !seen.is_going());
@@ -290,13 +308,17 @@ pub(super) fn delete(child: &Object) -> AppStep {
     AppStep::Delete { kind: child.kind.clone(), name: child.name().to_owned(), uid: child.uid().to_owned() }
 }
 
+fn names(children: &[Object]) -> String {
+    children.iter().map(|child| format!("{} {}", child.kind, child.name())).collect::<Vec<_>>().join(", ")
+}
+
 impl Step for AppStep {
     fn doing(&self) -> String {
         match self {
             Self::SaveFiles => "Keep the app's files".into(),
             Self::SaveRecord { .. } => "Write down the app's parts".into(),
             Self::Retire => "Write down that the app goes".into(),
-            Self::Apply(child) => format!("Declare {} {}", child.kind, child.name()),
+            Self::Apply(children) => format!("Declare {}", names(children)),
             Self::Delete { kind, name, .. } => format!("Delete {kind} {name}"),
             Self::RemoveFiles => "Remove the app's files".into(),
         }
@@ -307,7 +329,7 @@ impl Step for AppStep {
             Self::SaveFiles => ("FilesKept", "Kept the app's files".into()),
             Self::SaveRecord { .. } => ("PartsRecorded", "Wrote down the app's parts".into()),
             Self::Retire => ("Retired", "Wrote down that the app goes".into()),
-            Self::Apply(child) => ("Declared", format!("Declared {} {}", child.kind, child.name())),
+            Self::Apply(children) => ("Declared", format!("Declared {}", names(children))),
             Self::Delete { kind, name, .. } => ("Deleted", format!("Deleted {kind} {name}")),
             Self::RemoveFiles => ("FilesRemoved", "Removed the app's files".into()),
         }

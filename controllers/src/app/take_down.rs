@@ -65,5 +65,5 @@ fn remove(child: &Object, deletes_data: bool) -> AppStep {
     if let Some(spec) = with_data.body.get_mut("spec") {
         spec["dataPolicy"] = json!("Delete");
     }
-    AppStep::Apply(Box::new(with_data))
+    AppStep::Apply(vec![with_data])
 }

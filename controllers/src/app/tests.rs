@@ -66,13 +66,15 @@ fn converge(
         let plan = plan(wanted, &seen(wanted, children.clone()));
         let Some(step) = plan.steps.first().cloned() else { return (children, done, plan) };
         match step {
-            AppStep::Apply(mut child) => {
-                done.push(format!("+{} {}", child.kind, child.name()));
-                child.metadata.uid = Some(format!("uid-{}-{}", child.kind, child.name()));
-                child.metadata.generation = Some(1);
-                stand(&mut child);
-                children.retain(|old| old.key() != child.key());
-                children.push(*child);
+            AppStep::Apply(applied) => {
+                for mut child in applied {
+                    done.push(format!("+{} {}", child.kind, child.name()));
+                    child.metadata.uid = Some(format!("uid-{}-{}", child.kind, child.name()));
+                    child.metadata.generation = Some(1);
+                    stand(&mut child);
+                    children.retain(|old| old.key() != child.key());
+                    children.push(child);
+                }
             }
             AppStep::Delete { kind, name, .. } => {
                 done.push(format!("-{kind} {name}"));
@@ -183,8 +185,8 @@ fn deletion_takes_what_people_see_first_and_data_only_when_asked() {
     assert!(!done.iter().any(|step| step.starts_with('+')) && plan == Plan::nothing(), "{done:?}");
     let deleted = Wanted { gone: true, ..wanted(|spec| spec.data_policy = DataPolicy::Delete) };
     let steps = plan_steps(&deleted, children.into_iter().filter(|child| child.kind == "Volume").collect());
-    let AppStep::Apply(volume) = &steps[0] else { panic!("{steps:?}") };
-    assert_eq!(volume.spec()["dataPolicy"], "Delete");
+    let AppStep::Apply(volumes) = &steps[0] else { panic!("{steps:?}") };
+    assert_eq!(volumes[0].spec()["dataPolicy"], "Delete");
 }
 
 fn plan_steps(wanted: &Wanted<App>, children: Vec<Object>) -> Vec<AppStep> {

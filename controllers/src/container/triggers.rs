@@ -1,24 +1,26 @@
 //! Which other objects a Container hangs on: a change of one wakes those that refer to it.
 
-use hearth_engine::controller::{Referrers, Triggers};
+use hearth_engine::controller::{Reference, Triggers};
 use hearth_engine::{Key, Object, Query, Store};
 
 pub(super) fn triggers() -> Triggers {
-    let referenced: Vec<(&'static str, Referrers)> = vec![
-        ("Image", |image, store| referring(store, None, |spec| spec["image"]["ref"] == image.name())),
-        ("Secret", |secret, store| {
+    let referenced = vec![
+        Reference::to("Image", |image, store| {
+            referring(store, None, |spec| spec["image"]["ref"] == image.name())
+        }),
+        Reference::to("Secret", |secret, store| {
             referring(store, namespace(secret), |spec| uses_secret(spec, secret.name()))
         }),
-        ("Volume", |volume, store| {
+        Reference::to("Volume", |volume, store| {
             referring(store, namespace(volume), |spec| lists(spec, "mounts", "volume", volume.name()))
         }),
-        ("Network", |network, store| {
+        Reference::to("Network", |network, store| {
             let mut keys =
                 referring(store, namespace(network), |spec| lists(spec, "networks", "name", network.name()));
             keys.extend(attached(network));
             keys
         }),
-        ("Container", |other, store| {
+        Reference::to("Container", |other, store| {
             referring(store, namespace(other), |spec| lists(spec, "dependsOn", "container", other.name()))
         }),
     ];

@@ -1,6 +1,7 @@
 //! From a controller's word to the status people read: generation, dates, differences. Written only when it
 //! says something new.
 
+use futures::future::join;
 use hearth_meta::condition::dated;
 use hearth_meta::{DiffState, FieldDiff, HasCommon, Reason, Time};
 use kube::Resource;
@@ -14,8 +15,26 @@ use crate::object::Key;
 use crate::store::WriteError;
 
 impl<C: Controller> Runner<C> {
-    /// Writes what people are told of an object; whether that needs no other try.
+    /// Writes what people are told of an object and, where it is as wanted, that it was applied; whether that needs
+    /// no other try. Both go down together: were we to die in between, it would be seen in sync once more.
     pub(super) async fn report(
+        &self,
+        wanted: &Wanted<C::Kind>,
+        seen: Result<(&C::Facts, &Look), &Blind>,
+        outcome: &Outcome<C::Step>,
+    ) -> bool {
+        let applied = async {
+            if let Ok((_, look)) = seen
+                && look.class == Class::InSync
+                && !wanted.gone
+            {
+                self.close_intent(wanted, &look.target).await;
+            }
+        };
+        join(applied, self.tell(wanted, seen, outcome)).await.1
+    }
+
+    async fn tell(
         &self,
         wanted: &Wanted<C::Kind>,
         seen: Result<(&C::Facts, &Look), &Blind>,

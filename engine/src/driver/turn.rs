@@ -196,9 +196,7 @@ impl<C: Controller> Runner<C> {
         let facts = facts.unwrap_or_else(|| {
             Err(Blind(format!("Its backend did not answer within {} s", LOOK_LIMIT.as_secs())))
         })?;
-        let looks: Vec<Look> = wanted.iter().map(|wanted| self.look_at(wanted, &facts)).collect();
-        let in_sync = wanted.iter().zip(&looks).filter(|(w, look)| look.class == Class::InSync && !w.gone);
-        join_all(in_sync.map(|(wanted, look)| self.close_intent(wanted, &look.target))).await;
+        let looks = wanted.iter().map(|wanted| self.look_at(wanted, &facts)).collect();
         Ok((facts, looks))
     }
 

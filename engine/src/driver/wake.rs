@@ -13,7 +13,7 @@ use kube::Resource;
 use tokio_util::sync::CancellationToken;
 
 use super::{Runner, lock};
-use crate::controller::{Blind, Controller, Triggers, Wake, Wanted};
+use crate::controller::{Blind, Controller, Reference, Triggers, Wake, Wanted};
 use crate::object::{Key, Object};
 use crate::panics::{caught, words};
 use crate::store::{Change, Query};
@@ -67,11 +67,16 @@ impl<C: Controller> Runner<C> {
                 self.wake_namespace(object.name());
             }
         }
-        for (kind, referrers) in &triggers.referenced {
-            if *kind == object.kind {
+        for reference in &triggers.referenced {
+            if reference.kind == object.kind {
                 // Who referred to it as it was before must see that, too.
                 let forms = || [Some(object), change.old.as_ref()].into_iter().flatten();
-                let keys = || -> Vec<Key> { forms().flat_map(|form| referrers(form, &self.store)).collect() };
+                let keys = || -> Vec<Key> {
+                    if is_for_nothing(change, reference) {
+                        return Vec::new();
+                    }
+                    forms().flat_map(|form| (reference.referrers)(form, &self.store)).collect()
+                };
                 // One that panics would leave the controller deaf; what it missed is found by the next look.
                 match catch_unwind(AssertUnwindSafe(keys)) {
                     Ok(keys) => keys.into_iter().for_each(|key| self.wake(key, is_news)),
@@ -221,6 +226,14 @@ impl<C: Controller> Runner<C> {
 /// what cannot be seen; were it, they would keep each other awake.
 fn is_blind(object: &Object) -> bool {
     object.status()["reason"] == Reason::CannotSee.as_str()
+}
+
+/// Whether an object stays, and nothing of it changed that those who refer to it look at.
+fn is_for_nothing(change: &Change, reference: &Reference) -> bool {
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => old.is_going() == new.is_going() && !(reference.matters)(old, new),
+        _ => false,
+    }
 }
 
 fn has_other_annotations(change: &Change) -> bool {

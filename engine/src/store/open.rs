@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, RwLock};
 
 use hearth_meta::KindInfo;
@@ -124,6 +124,7 @@ impl Store {
             room,
             copies: Copies::default(),
             commits: AtomicU64::new(0),
+            noted: AtomicUsize::new(0),
             observe_only: RwLock::new(observe_only),
         };
         Ok(Opened { inner, waiting, writer: Writer::new(disk, mark), lock })

@@ -8,6 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock, Weak};
+use std::time::Duration;
 
 use hearth_meta::Timestamp;
 use tokio::sync::{mpsc, oneshot};
@@ -23,6 +24,7 @@ use super::stage::{Stage, Write};
 use super::state::State;
 use super::trust::Note;
 use super::{Inner, WriteOptions};
+use crate::clock::Clock;
 use crate::object::{Key, Object};
 use crate::panics::words;
 
@@ -33,12 +35,24 @@ use full::Left;
 /// The most requests that share a commit; more would make the first of them wait too long.
 const LARGEST_BATCH: usize = 256;
 
+/// So long events wait for something to go down with. Nobody waits for them, and each commit costs the disk the same.
+const EVENTS_WAIT: Duration = Duration::from_millis(200);
+
 type Answer<T> = oneshot::Sender<Result<T, WriteError>>;
 
 pub(super) enum Request {
-    Write { write: Write, options: WriteOptions, answer: Answer<Arc<Object>> },
-    Intent { intent: Intent, answer: Answer<()> },
+    Write {
+        write: Write,
+        options: WriteOptions,
+        answer: Answer<Arc<Object>>,
+    },
+    Intent {
+        intent: Intent,
+        answer: Answer<()>,
+    },
     Event(Box<(EventNote, Timestamp)>),
+    /// Somebody wants to read what was noted before: it waits no longer.
+    Flush(Answer<()>),
     Trust(Vec<Note>, Answer<()>),
     Close(oneshot::Sender<()>),
 }
@@ -86,7 +100,9 @@ pub(super) async fn run(
         }
         let Some(inner) = store.upgrade() else { break };
         let passed = pass_gate(&inner, &mut taken, &mut requests).await;
+        let events = taken.iter().filter(|request| matches!(request, Request::Event(_))).count();
         closing = write_batch(&inner, &mut taken, &mut writer, passed).await;
+        inner.noted.fetch_sub(events, Ordering::Relaxed);
         // After the answers, so that nobody waits for it.
         let reached = inner.state.read().expect("no writer panics while it holds the lock").resource_version;
         writer.mark.move_to(reached, writer.disk.intents());
@@ -112,10 +128,36 @@ async fn next(
 ) -> bool {
     let again =
         store.upgrade().filter(|inner| full::has_left(inner, writer)).map(|inner| inner.clock.clone());
-    let Some(clock) = again else { return requests.recv_many(taken, LARGEST_BATCH).await > 0 };
-    tokio::select! {
-        count = requests.recv_many(taken, LARGEST_BATCH) => count > 0,
-        () = clock.sleep(full::TRY_AGAIN_AFTER) => true,
+    let goes_on = match again {
+        None => requests.recv_many(taken, LARGEST_BATCH).await > 0,
+        Some(clock) => tokio::select! {
+            count = requests.recv_many(taken, LARGEST_BATCH) => count > 0,
+            () = clock.sleep(full::TRY_AGAIN_AFTER) => true,
+        },
+    };
+    if let Some(clock) = store.upgrade().map(|inner| inner.clock.clone()) {
+        gather_events(&*clock, requests, taken).await;
+    }
+    goes_on
+}
+
+/// Where there is nothing but events, waits for more, or for something that others wait for.
+async fn gather_events(clock: &dyn Clock, requests: &mut mpsc::Receiver<Request>, taken: &mut Vec<Request>) {
+    let is_lazy = |taken: &[Request]| {
+        let room = LARGEST_BATCH.saturating_sub(taken.len());
+        let all_events = taken.iter().all(|request| matches!(request, Request::Event(_)));
+        (!taken.is_empty() && room > 0 && all_events).then_some(room)
+    };
+    if is_lazy(taken).is_none() {
+        return;
+    }
+    let over = clock.sleep(EVENTS_WAIT);
+    tokio::pin!(over);
+    while let Some(room) = is_lazy(taken) {
+        tokio::select! { biased;
+            count = requests.recv_many(taken, room) => if count == 0 { return },
+            () = &mut over => return,
+        }
     }
 }
 
@@ -262,6 +304,7 @@ fn stage(inner: &Inner, taken: &mut Vec<Request>, with_left: bool) -> Staged {
             }
             Request::Intent { intent, answer } => intents.push((intent, answer)),
             Request::Event(event) => batch.events.push(*event),
+            Request::Flush(answer) => waiting.push(Waiting::Intent(answer, Ok(()))),
             Request::Trust(notes, answer) => {
                 batch.trust.extend(notes);
                 waiting.push(Waiting::Intent(answer, Ok(())));

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use hearth_engine::controller::{
-    Act, Blind, Controller, Found, Outcome, Plan, Report, Seen, Step, StepError, Triggers, Wait, Wake, Wanted,
+    Act, Blind, Controller, Found, Outcome, Plan, Reference, Report, Seen, Step, StepError, Triggers, Wait,
+    Wake, Wanted,
 };
 use hearth_engine::driver::STALL_LIMIT;
 use hearth_engine::{Key, Object, Query, Store, keep};
@@ -175,7 +176,9 @@ impl Controller for Lamps {
     const SLOW_PLACES: usize = 3;
 
     fn triggers(&self) -> Triggers {
-        Triggers { owned: vec!["Card"], referenced: vec![("Secret", lamps_of_secret)] }
+        let secrets = Reference::to("Secret", lamps_of_secret)
+            .where_it(|old, new| old.body.get("data") != new.body.get("data") || lamp(old) != lamp(new));
+        Triggers { owned: vec!["Card"], referenced: vec![secrets] }
     }
 
     fn wakes(&self) -> Option<BoxStream<'static, Wake>> {
@@ -339,9 +342,14 @@ fn progress(done: usize) -> Progress {
 fn lamps_of_secret(secret: &Object, store: &Store) -> Vec<Key> {
     assert_ne!(secret.name(), "broken", "a bug in trigger");
     let lamps = store.list(&Query::of("Lamp")).items;
-    let label = secret.metadata.labels.as_ref().and_then(|labels| labels.get("lamp"));
+    let label = lamp(secret);
     let is_for = |lamp: &str| lamp == secret.name() || label.is_some_and(|label| label == lamp);
     lamps.iter().filter(|lamp| is_for(lamp.name())).map(|lamp| lamp.key()).collect()
+}
+
+/// The lamp a secret names.
+fn lamp(secret: &Object) -> Option<&String> {
+    secret.metadata.labels.as_ref()?.get("lamp")
 }
 
 /// All signs are one set.

@@ -69,7 +69,7 @@ fn stopping_needs_neither_an_image_nor_a_source_that_is_allowed() {
     let steps = plan(&stopped, &refused()).steps;
     let changed: Vec<_> = steps
         .iter()
-        .map(|step| if let AppStep::Apply(child) = step { &**child } else { panic!("{step:?}") })
+        .flat_map(|step| if let AppStep::Apply(children) = step { children } else { panic!("{step:?}") })
         .collect();
     assert_eq!((changed[0].kind.as_str(), &changed[0].spec()["splash"]), ("Route", &json!("Stopped")));
     assert_eq!(changed.len(), 3);
@@ -164,7 +164,7 @@ fn a_wish_that_is_refused_leaves_the_app_as_it_was_admitted_last() {
 
     let missing: Vec<_> = children.iter().filter(|child| child.name() != "photos-db").cloned().collect();
     let steps = plan(&refused, &look(&missing)).steps;
-    assert!(steps.iter().any(|step| matches!(step, AppStep::Apply(child) if child.name() == "photos-db")));
+    assert!(steps.iter().any(|step| matches!(step, AppStep::Apply(children) if children.iter().any(|child| child.name() == "photos-db"))));
 
     let (stopped, kept) = updated("nonsense", |spec| spec.state = Power::Stopped);
     let children = children.into_iter().map(Arc::new).collect();
@@ -301,7 +301,7 @@ fn what_has_its_name_is_changed_only_where_it_is_a_child_that_stays() {
 
     let facts = seen(&wanted(|_| {}), children.clone());
     let outcome = Outcome::Failed {
-        step: AppStep::Apply(Box::new(web.clone())),
+        step: AppStep::Apply(vec![web.clone()]),
         error: may_change(&is_going(web.clone()), "uid-app").unwrap_err(),
         attempts: 1,
         next_try: Timestamp::UNIX_EPOCH,

@@ -45,6 +45,10 @@ async fn owned_and_referenced_objects_wake_a_key_and_others_do_not() {
         .await
         .unwrap();
     assert!(is_woken(&engine).await, "a referenced object that came");
+    home.patch(key("Secret", "a"), json!({"metadata": {"labels": {"x": "y"}}})).await.unwrap();
+    assert!(!is_woken(&engine).await, "what means nothing to those who refer to it");
+    home.patch(key("Secret", "a"), json!({"data": {"word": "b3Blbg=="}})).await.unwrap();
+    assert!(is_woken(&engine).await, "what means something to them");
     home.delete(key("Secret", "a")).await.unwrap();
     assert!(is_woken(&engine).await, "a referenced object that went");
     engine.patch("a", json!({"metadata": {"labels": {"x": "y"}}})).await;

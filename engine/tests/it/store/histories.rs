@@ -1,6 +1,8 @@
 //! The three histories, and what never enters them.
 #![expect(clippy::disallowed_methods, reason = "these tests look into the store's files")]
 
+use std::time::Duration;
+
 use hearth_engine::store::{EventKind, EventNote, EventQuery, Intent};
 use hearth_meta::{ObjectRef, Timestamp};
 use serde_json::{Value, json};
@@ -97,7 +99,7 @@ async fn events_that_say_the_same_are_merged_and_the_old_ones_dropped() {
     for _ in 0..3 {
         home.store.note(note("one")).await;
     }
-    home.clock.advance(std::time::Duration::from_secs(3600));
+    home.clock.advance(Duration::from_secs(3600));
     home.store.note(note("one")).await;
     home.store.note(note("two")).await;
     home.card("flush").await;
@@ -108,13 +110,40 @@ async fn events_that_say_the_same_are_merged_and_the_old_ones_dropped() {
     assert_eq!(rows[0].note, note("one"));
     let none = EventQuery { namespace: Some("elsewhere".into()), ..Default::default() };
     assert!(home.store.events(&none).await.unwrap().is_empty());
-    home.clock.advance(std::time::Duration::from_secs(31 * 24 * 3600));
+    home.clock.advance(Duration::from_secs(31 * 24 * 3600));
     // Whatever a process finds old is dropped with its first write.
     let home = home.reopened().await;
     home.card("later").await;
     // It is dropped after the answer; the next write comes after that.
     home.card("later still").await;
     assert!(home.store.events(&EventQuery::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn events_alone_wait_a_moment_for_more_and_not_for_who_reads_them() {
+    let home = Home::new().await;
+    let mut file = sql(&home).await;
+    let mut are_down = async || -> i64 {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        sqlx::query_scalar("SELECT count(*) FROM events").fetch_one(&mut file).await.unwrap()
+    };
+    home.store.note(note("one")).await;
+    assert_eq!(are_down().await, 0);
+    home.clock.advance(Duration::from_millis(150));
+    home.store.note(note("two")).await;
+    assert_eq!(are_down().await, 0);
+    // The writer may have come to wait only now.
+    while are_down().await == 0 {
+        home.clock.advance(Duration::from_millis(50));
+    }
+    assert_eq!(are_down().await, 2, "both in one write");
+    home.store.note(note("three")).await;
+    assert_eq!(home.store.events(&EventQuery::default()).await.unwrap().len(), 3, "who reads does not wait");
+    home.store.note(note("four")).await;
+    home.card("other").await;
+    assert_eq!(are_down().await, 4, "they go down with what others wait for");
 }
 
 fn intent(uid: &str) -> Intent {
