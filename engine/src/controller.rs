@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use hearth_meta::labels::OWNER_UID;
 use hearth_meta::{
     CommonStatus, Condition, FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp, Verdict,
 };
@@ -190,15 +191,13 @@ impl<K: Resource> Wanted<K> {
         self.object.meta().uid.as_deref().unwrap_or_default()
     }
 
-    /// The uid of its first owner, or its own where it has none.
+    /// The uid of its first owner, or of the one it was made for and that is gone without it, or its own where it
+    /// never had one: what stands for it was made in that name, and goes on in it.
     pub fn owner_uid(&self) -> &str {
-        self.object
-            .meta()
-            .owner_references
-            .iter()
-            .flatten()
-            .next()
-            .map_or_else(|| self.uid(), |owner| &owner.uid)
+        let meta = self.object.meta();
+        let owner = meta.owner_references.iter().flatten().next().map(|owner| &owner.uid);
+        let former = || meta.labels.as_ref()?.get(OWNER_UID);
+        owner.or_else(former).map_or_else(|| self.uid(), String::as_str)
     }
 }
 

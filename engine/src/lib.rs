@@ -9,7 +9,7 @@
 //! - [`driver`]: one turn of one key, and everything the engine does around it, the same for all.
 //! - [`breaker`]: how much may go at once without anybody having asked.
 //! - [`pause`], [`keep`]: what people say about repairs: not now, and leave it so.
-//! - `owners`: what an owner leaves behind is deleted.
+//! - [`owners`]: what becomes of what an owner leaves behind.
 //! - [`engine`], [`diagnostics`]: all controllers of a process, and how they stand.
 //!
 //! How one change travels: a write is committed, its watch wakes keys, a worker takes a turn, the status is
@@ -26,7 +26,7 @@ pub mod driver;
 pub mod breaker;
 pub mod pause;
 pub mod keep;
-mod owners;
+pub mod owners;
 mod followed;
 pub mod engine;
 pub mod diagnostics;

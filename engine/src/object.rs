@@ -113,6 +113,11 @@ impl Object {
         self.metadata.deletion_timestamp.is_some()
     }
 
+    /// Whether it has this finalizer.
+    pub fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.metadata.finalizers.iter().flatten().any(|own| own == finalizer)
+    }
+
     /// The uids of its owners.
     pub fn owners(&self) -> impl Iterator<Item = &str> {
         self.metadata.owner_references.iter().flatten().map(|owner| owner.uid.as_str())

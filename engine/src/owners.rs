@@ -1,4 +1,5 @@
-//! Background collection: what an owner leaves behind is deleted once the last of its owners is gone.
+//! Collection: what an owner leaves behind is deleted once the last of its owners is gone; before its owner where it is
+//! deleted in the foreground; or let go of where it is orphaned (`cascade`).
 //!
 //! An owner is its uid: a new object under an old name owns nothing of the old one's.
 
@@ -14,6 +15,13 @@ use crate::object::Object;
 use crate::store::{
     Change, Deletion, EventKind, EventNote, Preconditions, Query, Store, WriteError, WriteOptions,
 };
+
+mod cascade;
+
+/// The finalizer of an owner that waits for what it owns to go first.
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of an owner whose own is let go of before it goes.
+pub const ORPHAN: &str = "orphan";
 
 /// Everything is looked at again after this, for what a failed write left.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -47,6 +55,9 @@ pub(crate) async fn collect(store: Store, followed: Followed, stop: Cancellation
             for object in left {
                 delete_if_alone(&store, object).await;
             }
+            for owner in cascade::concerned(&store, &change) {
+                cascade::carry_on(&store, &owner).await;
+            }
             followed.to(change.resource_version);
         }
     }
@@ -56,6 +67,9 @@ pub(crate) async fn collect(store: Store, followed: Followed, stop: Cancellation
 /// the store are a sign of damage. What is kept is told of once.
 async fn sweep(store: &Store, told: &mut BTreeSet<String>) {
     let all = store.all();
+    for owner in all.iter().filter(|object| cascade::is_pending(object)) {
+        cascade::carry_on(store, owner).await;
+    }
     let alone: Vec<_> = all.iter().filter(|object| is_alone(store, object)).cloned().collect();
     if alone.is_empty() {
         return;

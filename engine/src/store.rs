@@ -67,7 +67,7 @@ pub use page::{Page, PageError, Paged};
 pub use replace::Replacement;
 pub use room::{RoomReport, Space};
 pub use selector::{Query, Requirement, parse_selector};
-pub use stage::{Deletion, Edit, Preconditions, StatusEdit, Write};
+pub use stage::{Cascade, Deletion, Edit, Preconditions, StatusEdit, Write};
 pub use trust::LOST_HISTORY;
 pub use verify::{CopyFacts, verify};
 pub use watch::{Change, ChangeKind, Expired, Watch};
@@ -274,7 +274,8 @@ impl Store {
         self.write(Write::Status { key: key.clone(), change: Box::new(change) }, options).await
     }
 
-    /// Asks for an object's deletion. With finalizers it is marked and stays until they are dropped.
+    /// Asks for an object's deletion. With finalizers it is marked and stays until they are dropped. What it owns goes
+    /// after it, unless something else was said before.
     ///
     /// # Errors
     /// [`WriteError::NotFound`], or [`WriteError::Conflict`] where a precondition fails.
@@ -283,7 +284,20 @@ impl Store {
         deletion: Deletion,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, WriteError> {
-        self.write(Write::Delete(deletion), options).await
+        self.write(Write::Delete { deletion, cascade: None }, options).await
+    }
+
+    /// The same, and says what becomes of what it owns. It may be said anew while the object is still there.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], or [`WriteError::Conflict`] where a precondition fails.
+    pub async fn delete_with(
+        &self,
+        deletion: Deletion,
+        cascade: Cascade,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, WriteError> {
+        self.write(Write::Delete { deletion, cascade: Some(cascade) }, options).await
     }
 
     /// Drops a finalizer; with the last one a marked object goes. Gone already is success.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hearth_charts::admit::{Admitted, Device, FolderMount, Package, Service, Value, admit};
 use hearth_engine::controller::{Blind, Wanted};
+use hearth_engine::owners::ORPHAN;
 use hearth_engine::{Object, Query, Store};
 use hearth_kinds::{App, AppSpec};
 use hearth_meta::{Problem, labels};
@@ -39,7 +40,7 @@ pub struct AppSeen {
     pub(super) record_saved: bool,
     /// Whether the record says that the app is there.
     pub(super) is_recorded: bool,
-    /// Whether the instance holds files at all.
+    /// Whether the instance holds files that are the app's to remove.
     pub(super) has_files: bool,
     /// Its children, as the store has them, those on their way out included.
     pub(super) children: Vec<Arc<Object>>,
@@ -80,12 +81,15 @@ impl AppSeen {
 impl AppController {
     pub(super) async fn look(&self, wanted: &Wanted<App>) -> Result<AppSeen, Blind> {
         let saved = self.volumes.load_files(wanted.uid()).await.map_err(blind)?;
-        let children = children(&self.store, wanted);
+        let lets_go = is_orphaning(wanted);
+        let children = if lets_go { Vec::new() } else { children(&self.store, wanted) };
         let declared = match wanted.gone {
             true => Ok(Files::new()),
             false => self.source(wanted, saved.as_ref(), &children).await?,
         };
         let mut seen = settle(wanted, declared, saved, children);
+        // What stays uses them.
+        seen.has_files &= !lets_go;
         if let Some(source) = &mut seen.source {
             // Of a file nobody must be able to tell what is in it by trying, so the hash has a key.
             let services = source.admitted.services.iter();
@@ -120,6 +124,12 @@ impl AppController {
         files.insert(RECORD.to_owned(), record(app, self.store.lineage(), children));
         Ok(Ok(files))
     }
+}
+
+/// Whether the app goes without its parts. They keep its label, by which they go on in its folder, and by which they
+/// are its own again if it is ever taken up.
+fn is_orphaning(wanted: &Wanted<App>) -> bool {
+    wanted.gone && wanted.object.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == ORPHAN)
 }
 
 /// What an app is made of: what is declared or, where that is refused, what was kept.

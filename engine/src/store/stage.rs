@@ -19,7 +19,10 @@ use super::{Inner, WriteOptions};
 use crate::object::{Key, Object};
 
 mod admit;
+mod delete;
 mod restore;
+
+pub use delete::{Cascade, Deletion, Preconditions};
 
 use admit::{add_finalizers, check_orders, is_small, keep_identity, same_but_for_version, want_the_same};
 
@@ -50,7 +53,12 @@ pub enum Write {
         change: StatusEdit,
     },
     /// Delete an object.
-    Delete(Deletion),
+    Delete {
+        /// Which, and what must hold of it.
+        deletion: Deletion,
+        /// What becomes of what it owns; where nothing is said, what was said before.
+        cascade: Option<Cascade>,
+    },
     /// Drop a finalizer.
     DropFinalizer {
         /// Which.
@@ -67,24 +75,6 @@ impl Write {
     pub(super) fn status_of(&self) -> Option<Key> {
         if let Self::Status { key, .. } = self { Some(key.clone()) } else { None }
     }
-}
-
-/// Asks for a deletion.
-#[derive(Clone, Debug)]
-pub struct Deletion {
-    /// Which object.
-    pub key: Key,
-    /// What must hold of it.
-    pub preconditions: Preconditions,
-}
-
-/// What must hold of an object for a deletion to be carried out.
-#[derive(Clone, Debug, Default)]
-pub struct Preconditions {
-    /// It is still the one of this uid.
-    pub uid: Option<String>,
-    /// It has not changed since this resourceVersion.
-    pub resource_version: Option<String>,
 }
 
 /// A change that is ready to be put down.
@@ -153,7 +143,7 @@ impl<'a> Stage<'a> {
                 self.update(&old, new, options)
             }
             Write::Status { key, change } => self.status(&key, change, options),
-            Write::Delete(deletion) => self.delete(&deletion, options),
+            Write::Delete { deletion, cascade } => self.delete(&deletion, cascade, options),
             Write::DropFinalizer { key, uid, finalizer } => {
                 self.drop_finalizer(&key, &uid, &finalizer, options)
             }
@@ -170,6 +160,7 @@ impl<'a> Stage<'a> {
         }
         let mut problems = self.check_place(&object, kind);
         problems.extend(self.check_owners(&object, None));
+        problems.extend(self.check_made_for(&object, None));
         problems.extend(check_orders(&object, None));
         let key = object.key();
         if self.look_up(&key).is_some() {
@@ -210,6 +201,7 @@ impl<'a> Stage<'a> {
         }
         keep_identity(&mut new, old, kind);
         let mut problems = self.check_owners(&new, Some(old));
+        problems.extend(self.check_made_for(&new, Some(old)));
         problems.extend(check_orders(&new, Some(old)));
         if old.is_going() {
             let before = old.metadata.finalizers.clone().unwrap_or_default();
@@ -252,65 +244,6 @@ impl<'a> Stage<'a> {
         }
         let mut new = Object::clone(&old);
         new.body.insert("status".into(), status);
-        self.put(Some(&old), new, None, options)
-    }
-
-    fn delete(&mut self, deletion: &Deletion, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
-        let old = self.find(&deletion.key)?;
-        let Preconditions { uid, resource_version } = &deletion.preconditions;
-        if uid.as_ref().is_some_and(|uid| uid != old.uid()) {
-            return Err(WriteError::Conflict(format!(
-                "{} is not the one of uid {}",
-                old.key(),
-                uid.as_deref().unwrap_or("")
-            )));
-        }
-        if resource_version.as_ref().is_some_and(|rv| Some(rv) != old.metadata.resource_version.as_ref()) {
-            return Err(WriteError::Conflict(format!(
-                "{} has changed in the meantime; read it again",
-                old.key()
-            )));
-        }
-        if old.kind == "Namespace" && self.is_used(old.name()) {
-            return Err(WriteError::Conflict(format!(
-                "{} is not empty; delete what is in it first",
-                old.key()
-            )));
-        }
-        if old.is_going() {
-            return Ok(old);
-        }
-        let mut new = Object::clone(&old);
-        new.metadata.generation = Some(old.metadata.generation.unwrap_or(0) + 1);
-        new.metadata.deletion_timestamp = Some(Time(self.now));
-        if old.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) {
-            return self.remove(&old, new, options);
-        }
-        new.metadata.deletion_grace_period_seconds = Some(0);
-        self.put(Some(&old), new, Some("delete"), options)
-    }
-
-    fn drop_finalizer(
-        &mut self,
-        key: &Key,
-        uid: &str,
-        finalizer: &str,
-        options: &WriteOptions,
-    ) -> Result<Arc<Object>, WriteError> {
-        let old = self.find(key)?;
-        let has = old.metadata.finalizers.iter().flatten().any(|f| f == finalizer);
-        if old.uid() != uid || !has {
-            return Ok(old);
-        }
-        let mut new = Object::clone(&old);
-        new.metadata.finalizers = new.metadata.finalizers.map(|mut f| {
-            f.retain(|f| f != finalizer);
-            f
-        });
-        new.metadata.finalizers = new.metadata.finalizers.take().filter(|f| !f.is_empty());
-        if new.is_going() && new.metadata.finalizers.is_none() {
-            return self.remove(&old, new, options);
-        }
         self.put(Some(&old), new, None, options)
     }
 

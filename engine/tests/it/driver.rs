@@ -11,6 +11,7 @@ mod slow;
 mod slots;
 mod sets;
 mod waking;
+mod cascading;
 mod orphans;
 mod panicking;
 mod anything;

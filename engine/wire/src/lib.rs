@@ -4,7 +4,7 @@
 //! subresource; `parameters` and `accept` read what is asked of it; then
 //!
 //! - `read` gets and lists (`options` says what may be asked together, `paging` where a list goes on), `watch` streams changes, both through a `projection` (object, table, metadata);
-//! - `write` creates, updates and deletes, `patch` changes in part, `subresource` writes status,
+//! - `write` creates and updates, `delete` deletes, `patch` changes in part, `subresource` writes status,
 //!   and `ownership` keeps who set which field;
 //! - `events` shows the store's events as objects, `reviews` says what one may do;
 //! - `discovery` and `openapi` tell clients what there is.
@@ -29,6 +29,7 @@ mod table;
 mod json_path;
 mod watch;
 mod write;
+mod delete;
 mod metadata;
 mod unknown_fields;
 mod ownership;

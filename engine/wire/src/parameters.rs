@@ -59,6 +59,7 @@ pub(crate) struct Parameters {
     pub(crate) force: bool,
     pub(crate) include: IncludeObject,
     pub(crate) propagation: Option<String>,
+    pub(crate) orphan_dependents: Option<bool>,
 }
 
 impl Parameters {
@@ -129,6 +130,7 @@ impl Parameters {
                     _ => return Err(wrong(format!("{value:?} is not one of None, Metadata, Object"))),
                 }
             }
+            "orphanDependents" => self.orphan_dependents = Some(is_true(value)),
             "propagationPolicy" => self.propagation = Some(value.to_owned()),
             _ => {}
         }

@@ -19,7 +19,7 @@ use crate::accept::Form;
 use crate::failure::Failure;
 use crate::parameters::Parameters;
 use crate::target::{Call, Target};
-use crate::{body, discovery, events, openapi, patch, read, reviews, subresource, watch, write};
+use crate::{body, delete, discovery, events, openapi, patch, read, reviews, subresource, watch, write};
 
 /// Who asks; sign-in puts it into the request's extensions.
 #[derive(Clone, Debug)]
@@ -146,11 +146,9 @@ async fn resource(
         (&Method::PUT, None) if is_one => write::update(&call, body::json(&parts.headers, sent).await?).await,
         (&Method::PATCH, None) if is_one => patch::answer(&call, &parts.headers, sent).await,
         (&Method::DELETE, None) if is_one => {
-            write::delete(&call, body::options(&parts.headers, sent).await?).await
+            delete::one(&call, body::options(&parts.headers, sent).await?).await
         }
-        (&Method::DELETE, None) => {
-            write::delete_collection(&call, body::options(&parts.headers, sent).await?).await
-        }
+        (&Method::DELETE, None) => delete::many(&call, body::options(&parts.headers, sent).await?).await,
         (method, Some("status")) if is_one && kind.has_status => match *method {
             Method::GET => read::get(&call),
             Method::PUT => subresource::update(&call, body::json(&parts.headers, sent).await?).await,

@@ -1,4 +1,4 @@
-//! Creating, updating and deleting.
+//! Creating and updating.
 //!
 //! The store admits what is written; here path and body are made to agree, preconditions are checked inside the
 //! write, and what the store and the protocol find wrong is told together.
@@ -9,7 +9,6 @@ use axum::Json;
 use axum::http::header::WARNING;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hearth_engine::store::{Deletion, Preconditions};
 use hearth_engine::{Object, WriteError, WriteOptions};
 use hearth_meta::Problem;
 use serde_json::{Value, json};
@@ -18,10 +17,8 @@ use crate::failure::Failure;
 use crate::metadata;
 use crate::ownership;
 use crate::ownership::structure::Structure;
-use crate::paging::ListMeta;
 use crate::parameters::FieldValidation;
 use crate::projection::Projection;
-use crate::read;
 use crate::target::Call;
 use crate::unknown_fields;
 
@@ -91,52 +88,6 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
     })
     .await?;
     Ok(warned(Json(Projection::of(call).one(&changed)).into_response(), &warnings))
-}
-
-/// Deletes an object, or marks it where finalizers hold it.
-pub(crate) async fn delete(call: &Call<'_>, options: Value) -> Result<Response, Failure> {
-    let options = DeleteOptions::read(call, &options)?;
-    let deletion = Deletion { key: call.key(), preconditions: options.preconditions };
-    let write = WriteOptions { dry_run: options.dry_run, ..call.write_options() };
-    let deleted = call.wire.store.delete(deletion, &write).await;
-    let deleted = deleted.map_err(|error| Failure::of_write(error, call.kind, call.name()))?;
-    let held = deleted.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
-    if held {
-        return Ok(Json(deleted.to_value()).into_response());
-    }
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-        "details": { "name": deleted.name(), "group": call.kind.group, "kind": call.kind.plural, "uid": deleted.uid() },
-    });
-    Ok(Json(status).into_response())
-}
-
-/// Deletes every object the query asks for, or a page of them, one by one.
-pub(crate) async fn delete_collection(call: &Call<'_>, options: Value) -> Result<Response, Failure> {
-    let options = DeleteOptions::read(call, &options)?;
-    let write = WriteOptions { dry_run: options.dry_run, ..call.write_options() };
-    let (items, meta) = read::listed(call)?;
-    let mut deleted = Vec::new();
-    for object in &items {
-        // Of just the object that was listed, besides what the client asks of each.
-        let uid = options.preconditions.uid.clone().or_else(|| Some(object.uid().to_owned()));
-        let preconditions = Preconditions { uid, ..options.preconditions.clone() };
-        match call.wire.store.delete(Deletion { key: object.key(), preconditions }, &write).await {
-            Ok(object) => deleted.push(object),
-            // It went since the list was taken.
-            Err(WriteError::NotFound(_)) => {}
-            // It was made anew since: not what was listed.
-            Err(WriteError::Conflict(_)) if has_changed(call, object) && !options.has_preconditions() => {}
-            Err(error) => return Err(Failure::of_write(error, call.kind, object.name())),
-        }
-    }
-    let meta = ListMeta { version: call.wire.store.resource_version(), ..meta };
-    Ok(Json(Projection::of(call).many(&deleted, &meta)).into_response())
-}
-
-/// Whether an object was made anew under its name.
-fn has_changed(call: &Call<'_>, listed: &Object) -> bool {
-    call.wire.store.get(&listed.key()).is_none_or(|standing| standing.uid() != listed.uid())
 }
 
 /// Changes an object by a pure function of how it stands, and tells everything that is wrong at once.
@@ -287,43 +238,6 @@ pub(crate) fn settle_name(call: &Call<'_>, value: &mut Value) -> Result<(), Fail
         value["metadata"]["name"] = call.name().into();
     }
     Ok(())
-}
-
-/// What a deletion asks for besides.
-struct DeleteOptions {
-    preconditions: Preconditions,
-    dry_run: bool,
-}
-
-impl DeleteOptions {
-    fn has_preconditions(&self) -> bool {
-        self.preconditions.uid.is_some() || self.preconditions.resource_version.is_some()
-    }
-
-    fn read(call: &Call<'_>, body: &Value) -> Result<Self, Failure> {
-        let asked = body["propagationPolicy"].as_str().or(call.parameters.propagation.as_deref());
-        match asked {
-            None | Some("Background" | "Foreground") => {}
-            Some("Orphan") => {
-                let message = "propagationPolicy Orphan is not offered: what an object made goes with it; use Background";
-                return Err(Failure::invalid(
-                    call.kind,
-                    call.name(),
-                    &[Problem::new("propagationPolicy", message)],
-                ));
-            }
-            Some(other) => {
-                let message = format!("propagationPolicy {other:?} is not one of Background, Foreground");
-                return Err(Failure::bad_request(message));
-            }
-        }
-        let text = |field: &str| body["preconditions"][field].as_str().map(str::to_owned);
-        let dry = body["dryRun"].as_array().is_some_and(|modes| modes.contains(&json!("All")));
-        Ok(Self {
-            preconditions: Preconditions { uid: text("uid"), resource_version: text("resourceVersion") },
-            dry_run: dry || call.parameters.dry_run,
-        })
-    }
 }
 
 /// Warnings that arise inside a write.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 use hearth_meta::labels::DECLARED_IN;
 use http::Method;
 use serde_json::{Value, json};
@@ -34,6 +34,9 @@ pub(super) struct Delete {
     /// Delete an app's data too, for ever: sets spec.dataPolicy to Delete first.
     #[arg(long)]
     data: bool,
+    /// What becomes of what it is made of: goes after it, goes before it, or stays without it.
+    #[arg(long, value_enum, value_name = "HOW", conflicts_with = "data")]
+    cascade: Option<Cascade>,
     /// Do not ask before data is deleted.
     #[arg(long)]
     yes: bool,
@@ -46,6 +49,28 @@ pub(super) struct Delete {
     /// What is not there is no failure.
     #[arg(long)]
     ignore_not_found: bool,
+}
+
+/// What becomes of what an object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Cascade {
+    /// It goes once its owner is gone.
+    Background,
+    /// Its owner waits until it is gone.
+    Foreground,
+    /// It stays, and nothing stops.
+    Orphan,
+}
+
+impl Cascade {
+    /// The word of the protocol.
+    fn policy(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
 }
 
 /// Carries out `hearth delete`.
@@ -118,7 +143,9 @@ async fn delete(
         client.patch(target, &json!({ "spec": { "dataPolicy": "Delete" } })).await?;
         out.note(&format!("{target}: set spec.dataPolicy to Delete; its data goes with it"));
     } else if target.kind.kind == "App" {
-        let fate = if goes_with_data {
+        let fate = if args.cascade == Some(Cascade::Orphan) {
+            "what it is made of stays and runs on"
+        } else if goes_with_data {
             "its data goes with it (spec.dataPolicy is Delete)"
         } else {
             "its data is kept"
@@ -131,7 +158,10 @@ async fn delete(
         ));
     }
     // Only the object that was looked at: one made anew under the name is another.
-    let body = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": object["metadata"]["uid"] } });
+    let mut body = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": object["metadata"]["uid"] } });
+    if let Some(cascade) = args.cascade {
+        body["propagationPolicy"] = cascade.policy().into();
+    }
     match client.send(Method::DELETE, &target.path(), JSON, &body).await {
         Err(trouble) if trouble.is_not_found() => Ok(()),
         answered => answered.map(drop).map_err(Failure::from),

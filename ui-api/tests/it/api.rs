@@ -7,6 +7,7 @@ mod reading;
 mod watching;
 mod paging;
 mod writing;
+mod deleting;
 mod patching;
 mod applying;
 mod asking;

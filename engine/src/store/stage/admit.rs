@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hearth_meta::labels::{PAUSED_UNTIL, PUT_BACK_AT};
+use hearth_meta::labels::{OWNER_UID, PAUSED_UNTIL, PUT_BACK_AT};
 use hearth_meta::{Claim, KindInfo, ObjectMeta, Problem, Scope, Timestamp, schema};
 use serde_json::{Map, Value};
 
@@ -101,6 +101,23 @@ impl Stage<'_> {
                 (!found).then(|| Problem::new(format!("metadata.ownerReferences[{index}]"), message))
             })
             .collect()
+    }
+
+    /// The label that names whose something is gives it that one's folder, so it may only be said where the same could
+    /// be said by an owner reference, or where it was said before: of what was orphaned it is all that is left.
+    pub(super) fn check_made_for(&self, object: &Object, old: Option<&Object>) -> Option<Problem> {
+        let label = |object: &Object| object.metadata.labels.as_ref()?.get(OWNER_UID).cloned();
+        let said = label(object)?;
+        let namespace = object.metadata.namespace.as_deref().filter(|namespace| !namespace.is_empty())?;
+        let is_near = |key: &Key| key.namespace.is_empty() || key.namespace == namespace;
+        let staged = || self.objects.iter().find(|(_, at)| at.as_ref().is_some_and(|at| at.uid() == said));
+        let stands =
+            || self.state.by_uid.get(&said).or_else(|| staged().map(|(key, _)| key)).is_some_and(is_near);
+        if old.and_then(label).as_ref() == Some(&said) || object.owners().any(|uid| uid == said) || stands() {
+            return None;
+        }
+        let message = format!("nothing of uid {said} is in namespace {namespace:?}; leave the label out");
+        Some(Problem::new(format!("metadata.labels[{OWNER_UID}]"), message))
     }
 
     /// A person's new wish is refused where the disk is nearly full, while there is still room to recover with.

@@ -5,6 +5,7 @@ use hearth_engine::{Key, Query};
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
+use sqlx::{Connection, SqliteConnection};
 
 use crate::toys::{Home, card, key};
 
@@ -157,4 +158,41 @@ async fn what_stood_before_the_changes_that_are_kept_is_not_made_up() {
     assert_eq!(home.store.page(&Query::of("Lamp"), &at(newest - 1)).unwrap().items.len(), 0);
     let after = Page { after: Some(Key::new("Card", "den", "c2")), ..Page::default() };
     assert_eq!(home.store.page(&cards, &after).unwrap().items.len(), 1);
+}
+
+#[tokio::test]
+async fn changes_that_nobody_can_ask_for_any_more_leave_the_file_and_what_is_left_is_told_after_a_restart() {
+    let home = Home::new().await;
+    for name in ["a", "b"] {
+        home.card(name).await;
+    }
+    let old = home.store.resource_version();
+    // What was left by an earlier process is dropped at the start, then every few thousand changes.
+    for round in 0..60 {
+        let patch = |n: usize| home.patch(key("Card", "a"), json!({"spec": {"n": round * 256 + n + 1}}));
+        for written in futures::future::join_all((0..256).map(patch)).await {
+            written.unwrap();
+        }
+    }
+    let (newest, seen) = (home.store.resource_version(), home.store.list(&Query::of("Card")).items);
+    home.store.close().await;
+    let file = home.folder.path().join("store.db");
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+    let counted = sqlx::query_as("SELECT count(*), min(rv) FROM changes").fetch_one(&mut connection).await;
+    let (kept, oldest): (i64, i64) = counted.unwrap();
+    assert!((10_000..10_000 + 4_096 + 256).contains(&kept), "{kept} changes are kept");
+    assert!(u64::try_from(oldest).unwrap() > old);
+    connection.close().await.unwrap();
+    let home = home.reopened().await;
+    assert_eq!(home.store.list(&Query::of("Card")).items, seen, "also what was written long before");
+    assert!(home.store.watch(Query::of("Card"), Some(old)).is_err());
+    let page = |at| home.store.page(&Query::of("Card"), &Page { at: Some(at), ..Page::default() });
+    assert!(matches!(page(old), Err(PageError::Expired(_))));
+    assert_eq!(page(newest - 500).unwrap().items[0].resource_version(), newest - 500);
+    let mut watch = home.store.watch(Query::of("Card"), Some(newest - 500)).unwrap();
+    let mut told = 0;
+    while let Some(Some(_)) = futures::FutureExt::now_or_never(watch.next()) {
+        told += 1;
+    }
+    assert_eq!(told, 500);
 }
