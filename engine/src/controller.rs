@@ -135,7 +135,8 @@ pub fn spec_hash<T: serde::Serialize>(spec: &T) -> String {
     use sha2::{Digest, Sha256};
     // Through `Value`, whose maps are sorted, so that the order of fields in a struct does not matter.
     let value = serde_json::to_value(spec).unwrap_or_default();
-    crate::store::hex(&Sha256::digest(value.to_string().as_bytes())[..16])
+    let text = serde_json::to_vec(&value).unwrap_or_default();
+    crate::store::hex(&Sha256::digest(text)[..16])
 }
 
 /// One change to the world, which may be made twice. It names secrets and never holds them.

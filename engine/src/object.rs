@@ -1,8 +1,11 @@
 //! An object of any kind, as the store keeps it: typed metadata, everything else as JSON.
 
 use hearth_meta::{ObjectMeta, ObjectRef, Resource};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
+
+mod read;
 
 /// Names an object. Namespace is empty for cluster-scoped kinds, so that keys sort and compare plainly.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +38,7 @@ impl std::fmt::Display for Key {
 }
 
 /// An object of any kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Object {
     /// Group and version.
@@ -60,7 +63,12 @@ impl Object {
 
     /// The object as JSON.
     pub fn to_value(&self) -> Value {
-        serde_json::to_value(self).expect("metadata and JSON values always serialise")
+        let metadata = serde_json::to_value(&self.metadata).expect("metadata always serialises");
+        let mut fields = self.body.clone();
+        fields.insert("apiVersion".into(), self.api_version.as_str().into());
+        fields.insert("kind".into(), self.kind.as_str().into());
+        fields.insert("metadata".into(), metadata);
+        Value::Object(fields)
     }
 
     /// From a typed object.
@@ -74,8 +82,19 @@ impl Object {
     /// # Errors
     /// Where the stored form does not fit the type, which a newer or older program may have written.
     pub fn typed<K: Resource>(&self) -> Result<K, String> {
-        serde_json::from_value(self.to_value())
-            .map_err(|error| format!("{} does not fit its kind: {error}", self.key()))
+        // Each turn reads its object this way, so nothing is copied that the type does not keep: metadata is typed
+        // already, and the rest is read where it lies.
+        let outer = [
+            ("apiVersion", Value::from(self.api_version.as_str())),
+            ("kind", Value::from(self.kind.as_str())),
+            ("metadata", Value::Object(Map::new())),
+        ];
+        let outer = outer.iter().map(|(name, value)| (*name, value));
+        let fields = outer.chain(self.body.iter().map(|(name, value)| (name.as_str(), value)));
+        let mut typed = K::deserialize(MapDeserializer::<_, serde_json::Error>::new(fields))
+            .map_err(|error| format!("{} does not fit its kind: {error}", self.key()))?;
+        *typed.meta_mut() = self.metadata.clone();
+        Ok(typed)
     }
 
     /// Its key.

@@ -4,7 +4,7 @@
 //! its key is due again afterwards and never lost. Ready keys are taken by how long they have been due, so none
 //! starves; what a person just did counts as due [`PERSON_FIRST`] earlier.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ pub struct Queue {
 #[derive(Default)]
 struct State {
     /// When each waiting key is due, and its rank among the ready.
-    waiting: BTreeMap<Key, Entry>,
-    /// The same by due time, for the next to become ready.
-    by_due: BTreeSet<(Duration, Key)>,
+    waiting: HashMap<Arc<Key>, Entry>,
+    /// The same by due time and arrival, for the next to become ready.
+    by_due: BTreeMap<(Duration, u64), Arc<Key>>,
     /// Ready keys by rank.
-    ready: BTreeSet<(Rank, Key)>,
+    ready: BTreeMap<Rank, Arc<Key>>,
     /// Keys a worker is on.
-    busy: BTreeSet<Key>,
+    busy: HashSet<Arc<Key>>,
     /// Counts arrivals.
     arrivals: u64,
 }
@@ -45,6 +45,7 @@ type Rank = (i128, u64);
 struct Entry {
     due: Duration,
     urgent: bool,
+    /// Its own alone, so that it tells keys apart that are due at the same moment.
     arrival: u64,
 }
 
@@ -90,8 +91,8 @@ impl Queue {
             Some(old) => Entry { due: due.min(old.due), urgent: urgent || old.urgent, arrival: old.arrival },
             None => new,
         };
-        state.forget(&key);
-        state.by_due.insert((entry.due, key.clone()));
+        let key = state.forget(&key).unwrap_or_else(|| Arc::new(key));
+        state.by_due.insert((entry.due, entry.arrival), key.clone());
         state.waiting.insert(key, entry);
         drop(state);
         self.changed.notify_one();
@@ -110,7 +111,7 @@ impl Queue {
                     }
                     return key;
                 }
-                state.by_due.first().map(|(due, _)| *due)
+                state.by_due.first_key_value().map(|((due, _), _)| *due)
             };
             match next_due {
                 Some(due) => {
@@ -144,7 +145,11 @@ impl Queue {
 
     /// When the earliest waiting key is due, on the monotonic clock.
     pub fn next_due(&self) -> Option<Duration> {
-        self.lock().waiting.values().map(|entry| entry.due).min()
+        let state = self.lock();
+        // What is ready was due before what is not.
+        let ready =
+            state.ready.values().filter_map(|key| state.waiting.get(key)).map(|entry| entry.due).min();
+        ready.or_else(|| state.by_due.first_key_value().map(|((due, _), _)| *due))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -153,31 +158,31 @@ impl Queue {
 }
 
 impl State {
-    fn forget(&mut self, key: &Key) {
-        if let Some(old) = self.waiting.remove(key) {
-            self.by_due.remove(&(old.due, key.clone()));
-            self.ready.remove(&(old.rank(), key.clone()));
-        }
+    fn forget(&mut self, key: &Key) -> Option<Arc<Key>> {
+        let (key, old) = self.waiting.remove_entry(key)?;
+        self.by_due.remove(&(old.due, old.arrival));
+        self.ready.remove(&old.rank());
+        Some(key)
     }
 
     /// Moves keys that have come due to the ready ones.
     fn ripen(&mut self, now: Duration) {
-        while let Some((due, _)) = self.by_due.first()
-            && *due <= now
+        while let Some(first) = self.by_due.first_entry()
+            && first.key().0 <= now
         {
-            let Some((_, key)) = self.by_due.pop_first() else { break };
+            let key = first.remove();
             if let Some(entry) = self.waiting.get(&key) {
-                self.ready.insert((entry.rank(), key));
+                self.ready.insert(entry.rank(), key);
             }
         }
     }
 
     /// The first ready key no worker is on.
     fn pop(&mut self) -> Option<Key> {
-        let key = self.ready.iter().find(|(_, key)| !self.busy.contains(key)).map(|(_, key)| key.clone())?;
+        let key = self.ready.values().find(|key| !self.busy.contains(*key))?.clone();
         self.forget(&key);
         self.busy.insert(key.clone());
-        Some(key)
+        Some(Key::clone(&key))
     }
 }
 

@@ -31,6 +31,7 @@ mod cipher;
 mod sum;
 mod meta;
 mod rows;
+mod script;
 mod disk;
 mod load;
 mod reader;
@@ -52,7 +53,7 @@ mod found;
 mod examine;
 mod error;
 
-pub use beneath::{Beneath, Commit, Gate, Refusal};
+pub use beneath::{Beneath, Commit, Gate};
 pub(crate) use cipher::hex;
 pub use cipher::{Cipher, KEY_BYTES};
 pub use copies::{CopiesReport, CopyFile, Every, copy_closed, list as list_copies};
@@ -191,7 +192,11 @@ impl Store {
     /// The objects a query asks for.
     pub fn list(&self, query: &Query) -> Listing {
         let state = self.state();
-        let items = state.of_kind(&query.kind).filter(|object| query.matches(object)).cloned().collect();
+        let items = state
+            .of_kind(&query.kind, query.namespace.as_deref())
+            .filter(|object| query.matches(object))
+            .cloned()
+            .collect();
         Listing { items, resource_version: state.resource_version }
     }
 

@@ -27,6 +27,7 @@ impl<C: Controller> Runner<C> {
             if let Ok((_, look)) = seen
                 && look.class == Class::InSync
                 && !wanted.gone
+                && !look.is_closed
             {
                 self.close_intent(wanted, &look.target).await;
             }
@@ -45,9 +46,12 @@ impl<C: Controller> Runner<C> {
         let mut status = report.status;
         let before = wanted.object.status().map(|status| status.common().clone()).unwrap_or_default();
         let now = Time(self.clock.now());
-        let repairs = lock(&self.fights).most(wanted.uid(), self.clock.elapsed());
         let drift = match seen {
-            Ok((_, look)) => drift::standing(look, before.drift.as_ref(), repairs, &now),
+            Ok((_, look)) if look.class == Class::Drifted => {
+                let repairs = lock(&self.fights).most(wanted.uid(), self.clock.elapsed());
+                drift::standing(look, before.drift.as_ref(), repairs, &now)
+            }
+            Ok(_) => None,
             Err(_) => before.drift.clone(),
         };
         let look = seen.ok().map(|(_, look)| look);

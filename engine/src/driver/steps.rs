@@ -125,9 +125,6 @@ impl<C: Controller> Runner<C> {
     /// The effect was verified: what was wanted is what was applied.
     pub(super) async fn close_intent(&self, wanted: &Wanted<C::Kind>, target: &str) {
         let intent = self.store.intent(wanted.uid());
-        if intent.as_ref().is_some_and(|i| !i.is_open() && i.last_applied.as_deref() == Some(target)) {
-            return;
-        }
         let now = self.clock.now();
         let closed = Intent {
             uid: wanted.uid().to_owned(),

@@ -40,6 +40,8 @@ pub(super) struct Look {
     pub(super) seen: Seen,
     pub(super) class: Class,
     pub(super) target: String,
+    /// Whether it is on record that just this was applied and seen.
+    pub(super) is_closed: bool,
     /// Where it was interrupted: whether that was in a dangerous step a person has not said go to since.
     pub(super) needs_go: bool,
 }
@@ -205,11 +207,12 @@ impl<C: Controller> Runner<C> {
         let target = self.controller.target(wanted, facts);
         let intent = self.store.intent(wanted.uid());
         let class = classify(&seen, wanted.gone, intent.as_ref(), &target, self.store.epoch());
+        let is_closed = intent.as_ref().is_some_and(|intent| intent.is_closed_for(&target));
         let needs_go = class == Class::Interrupted
             && intent.is_some_and(|intent| {
                 intent.dangerous && !super::hold::was_poked_since(wanted, intent.opened_at)
             });
-        Look { seen, class, target, needs_go }
+        Look { seen, class, target, is_closed, needs_go }
     }
 
     /// Takes the first step of a plan, or says why not.
@@ -347,8 +350,15 @@ impl<C: Controller> Runner<C> {
     /// A newer wish is carried out at once, however often the older one failed; so is one a person pokes.
     fn start_afresh_for_newer_wish(&self, key: &Key, wanted: &[Wanted<C::Kind>]) {
         let now: Vec<_> = wanted.iter().map(super::hold::wish).collect();
-        if lock(&self.wishes).insert(key.clone(), now.clone()).is_some_and(|before| before != now) {
-            lock(&self.retries).reset(key);
+        let mut wishes = lock(&self.wishes);
+        match wishes.get_mut(key) {
+            Some(before) if *before == now => {}
+            Some(before) => {
+                *before = now;
+                drop(wishes);
+                lock(&self.retries).reset(key);
+            }
+            None => drop(wishes.insert(key.clone(), now)),
         }
     }
 

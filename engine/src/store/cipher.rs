@@ -90,7 +90,8 @@ impl Cipher {
 
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn random<const N: usize>() -> Result<[u8; N], OpenError> {

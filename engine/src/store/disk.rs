@@ -12,6 +12,7 @@ use super::cipher::Cipher;
 use super::error::{WriteError, code_of};
 use super::events::{EventNote, KEPT_DAYS};
 use super::intent::Intent;
+use super::script::Script;
 use super::trust::{self, Note};
 use super::watch::Change;
 use super::{meta, rows};
@@ -96,11 +97,19 @@ pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnec
     let options =
         SqliteConnectOptions::new().filename(file).create_if_missing(!read_only).read_only(read_only);
     // A copy has another journal until it is written to, and who only reads cannot change that.
-    let options = if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) };
+    let options = if read_only {
+        // Pages that are read now and then need not stay in memory; negative means KiB.
+        options.pragma("cache_size", "-256")
+    } else {
+        options.journal_mode(SqliteJournalMode::Wal)
+    };
     options
         // Durable before it is acknowledged: every commit reaches the disk (DESIGN section 5).
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "1000")
+        // A statement that puts down many rows keeps the pages it changes, to undo itself alone. That copy needs no
+        // disk: it ends with the statement, and the transaction has its own.
+        .pragma("temp_store", "MEMORY")
         .pragma("trusted_schema", "OFF")
         .disable_statement_logging()
         .connect()
@@ -120,59 +129,55 @@ impl Disk {
 
     /// Puts a batch down, whole or not at all.
     ///
-    /// The transaction is spelt out here: where a disk is full SQLite has often rolled back already, and then the
-    /// library's own bookkeeping of transactions would be off for ever.
+    /// The library runs each query on a thread of its own, and a trip there and back costs more than a small insert.
+    /// So the transaction goes over as one query of several statements, from its begin to its commit. It is spelt out
+    /// also because, where a disk is full, SQLite has often rolled back already, and then the library's own
+    /// bookkeeping of transactions would be off for ever.
     pub(super) async fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
-        let changes = rows::changes(&batch.changes, &self.cipher).map_err(CommitError::Other)?;
         let intents = self.intents + u64::from(!batch.intents.is_empty());
-        self.say("BEGIN IMMEDIATE").await?;
-        let put = match self.put(batch, changes, intents).await {
-            Ok(()) => self.say("COMMIT").await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = put {
+        if let Err(error) = self.put(batch, intents).await {
             // Refused where there is nothing left to roll back, which is as good.
-            let _ = self.say("ROLLBACK").await;
-            return Err(error.into());
+            let _ = sqlx::query("ROLLBACK").execute(&mut self.connection).await;
+            return Err(error);
         }
         self.intents = intents;
         self.since_compaction += batch.changes.len() + batch.events.len();
         Ok(())
     }
 
-    async fn say(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        sqlx::query(sql).execute(&mut self.connection).await.map(|_| ())
-    }
-
-    async fn put(
-        &mut self,
-        batch: &Batch,
-        changes: Option<(String, Vec<u8>)>,
-        intents: u64,
-    ) -> Result<(), sqlx::Error> {
-        let connection = &mut self.connection;
-        if let Some((index, bodies)) = changes {
-            sqlx::query(rows::INSERT_CHANGES).bind(index).bind(bodies).execute(&mut *connection).await?;
+    async fn put(&mut self, batch: &Batch, intents: u64) -> Result<(), CommitError> {
+        let mut script = Script::new("BEGIN IMMEDIATE");
+        if let Some((index, bodies)) =
+            rows::changes(&batch.changes, &self.cipher).map_err(CommitError::Other)?
+        {
+            script.add(rows::INSERT_CHANGES).bind(bodies).bind(index);
         }
         if !batch.history.is_empty() {
-            let rows = rows::history(&batch.history);
-            sqlx::query(rows::INSERT_HISTORY).bind(rows).execute(&mut *connection).await?;
+            let (index, bodies) = rows::history(&batch.history);
+            script.add(rows::INSERT_HISTORY).bind(bodies.clone()).bind(bodies).bind(index);
         }
         if !batch.events.is_empty() {
-            let rows = rows::events(&batch.events);
-            sqlx::query(rows::UPSERT_EVENTS).bind(rows).execute(&mut *connection).await?;
+            script.add(rows::UPSERT_EVENTS).bind(rows::events(&batch.events));
         }
         if !batch.intents.is_empty() {
-            let rows = rows::intents(&batch.intents);
-            sqlx::query(rows::UPSERT_INTENTS).bind(rows).execute(&mut *connection).await?;
-            meta::put(connection, meta::INTENTS, &intents.to_string()).await?;
+            script.add(rows::UPSERT_INTENTS).bind(rows::intents(&batch.intents));
+            let count = intents.to_string();
+            let sum = meta::sum_of(meta::INTENTS, &count);
+            script.add(meta::PUT).bind(meta::INTENTS).bind(count).bind(sum);
         }
+        if batch.trust.is_empty() && batch.taken_up.is_empty() {
+            script.add("COMMIT");
+            return Ok(script.run(&mut self.connection).await?);
+        }
+        // Rare, and some of it asks before it writes.
+        script.run(&mut self.connection).await?;
         for note in &batch.trust {
-            note.put(&mut *connection).await?;
+            note.put(&mut self.connection).await?;
         }
         for key in &batch.taken_up {
-            trust::taken_up(&mut *connection, key).await?;
+            trust::taken_up(&mut self.connection, key).await?;
         }
+        sqlx::query("COMMIT").execute(&mut self.connection).await?;
         Ok(())
     }
 

@@ -134,9 +134,11 @@ fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {
     };
     let names: BTreeSet<&String> = old_fields.keys().chain(new_fields.keys()).collect();
     for name in names {
-        let field =
-            |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
-        compare(&field(old_fields), &field(new_fields), &format!("{path}.{name}"), found);
+        let (old, new) = (old_fields.get(name), new_fields.get(name));
+        if old != new {
+            let path = format!("{path}.{name}");
+            compare(old.unwrap_or(&Value::Null), new.unwrap_or(&Value::Null), &path, found);
+        }
     }
 }
 

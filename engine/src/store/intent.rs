@@ -32,4 +32,9 @@ impl Intent {
     pub fn is_open(&self) -> bool {
         self.closed_at.is_none()
     }
+
+    /// Whether it was closed, and what was last applied is this.
+    pub fn is_closed_for(&self, target: &str) -> bool {
+        !self.is_open() && self.last_applied.as_deref() == Some(target)
+    }
 }

@@ -3,6 +3,7 @@
 //! SQLite finds pages that lost their shape; the sums find values that changed; and what the rows say of each other
 //! finds pages that are sound and of another time, as a log left beside a copy makes them.
 
+use futures::TryStreamExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -69,8 +70,13 @@ pub(super) async fn load(
     recent: usize,
 ) -> Result<Loaded, OpenError> {
     let sql = "SELECT rv, 0 AS gone, kind, namespace, name, uid, sealed, body, sum FROM objects";
-    let rows = sqlx::query(sql).fetch_all(&mut *connection).await?;
-    let objects = rows.iter().map(|row| read_object(row, cipher)).collect::<Result<_, _>>()?;
+    let mut objects = Vec::new();
+    // Row by row: all at once would hold every object twice, as bytes and as what they say.
+    let mut rows = sqlx::query(sql).fetch(&mut *connection);
+    while let Some(row) = rows.try_next().await? {
+        objects.push(read_object(&row, cipher)?);
+    }
+    drop(rows);
     let sql = "SELECT rv, gone, kind, namespace, name, uid, sealed, body, sum FROM changes ORDER BY rv DESC LIMIT ?";
     let rows =
         sqlx::query(sql).bind(i64::try_from(recent).unwrap_or(i64::MAX)).fetch_all(&mut *connection).await?;

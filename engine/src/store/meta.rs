@@ -60,10 +60,16 @@ pub(super) async fn put(
     key: &str,
     value: &str,
 ) -> Result<(), sqlx::Error> {
-    let sql = "INSERT INTO meta (key, value, sum) VALUES (?1, ?2, ?3)
-               ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum";
-    let sum = sum(&[key.as_bytes(), value.as_bytes()]);
-    sqlx::query(sql).bind(key).bind(value).bind(sum).execute(connection).await.map(|_| ())
+    sqlx::query(PUT).bind(key).bind(value).bind(sum_of(key, value)).execute(connection).await.map(|_| ())
+}
+
+/// Puts a word down in the place of an earlier one; binds key, value and sum.
+pub(super) const PUT: &str = "INSERT INTO meta (key, value, sum) VALUES (?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum";
+
+/// The sum of a word.
+pub(super) fn sum_of(key: &str, value: &str) -> i64 {
+    sum(&[key.as_bytes(), value.as_bytes()])
 }
 
 /// What the store says; the first word stays.

@@ -89,6 +89,8 @@ impl Store {
         load::check_index(&mut connection).await?;
         load::check_agreement(&mut connection, number(meta::WATCHED_FROM)).await?;
         let mut loaded = load::load(&mut connection, &cipher, RECENT_CHANGES).await?;
+        // All of it stands in memory now; the pages it was read from need not.
+        sqlx::query("PRAGMA shrink_memory").execute(&mut connection).await?;
         let come_to = loaded.resource_version.max(number(meta::WATCHED_FROM));
         let come_to = Reached { lineage: lineage.clone(), resource_version: come_to, intents };
         let reached = mark::read(&data_dir.join(mark::FILE))?;

@@ -13,30 +13,30 @@ use super::sum::sum;
 use super::watch::Change;
 use hearth_meta::Timestamp;
 
-/// Binds an index of places, and the bodies they lie in as one long value.
+/// Binds the bodies as one long value, and an index of places in it: exact bytes, and no JSON within JSON.
 pub(super) const INSERT_CHANGES: &str =
     "INSERT INTO changes (rv, gone, kind, namespace, name, uid, sealed, body, sum)
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-           substr(?2, value ->> 7, value ->> 8), value ->> 9
-    FROM json_each(?1) ORDER BY key";
+           substr(?, value ->> 7, value ->> 8), value ->> 9
+    FROM json_each(?) ORDER BY key";
 
-/// Differences and spec come as text, so that the row holds exactly what was summed.
+/// Binds differences and specs as one long value, the same again, and an index of places in it.
 pub(super) const INSERT_HISTORY: &str = "INSERT INTO history
-    (rv, at, kind, namespace, name, uid, generation, verb, actor, source, differences, spec, sum)
-    SELECT value ->> 'rv', value ->> 'at', value ->> 'kind', value ->> 'namespace', value ->> 'name', value ->> 'uid',
-           value ->> 'generation', value ->> 'verb', value ->> 'actor', value ->> 'source',
-           value ->> 'differences', value ->> 'spec', value ->> 'sum'
-    FROM json_each(?1) ORDER BY key";
+    (rv, at, kind, namespace, name, uid, generation, verb, actor, source, sum, differences, spec)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+           value ->> 8, value ->> 9, value ->> 10,
+           CAST(substr(?, value ->> 11, value ->> 12) AS TEXT), CAST(substr(?, value ->> 13, value ->> 14) AS TEXT)
+    FROM json_each(?) ORDER BY key";
 
 pub(super) const UPSERT_EVENTS: &str = "INSERT INTO events
     (uid, kind, namespace, name, type, reason, message, reporter, count, first_at, last_at)
     SELECT value ->> 'uid', value ->> 'kind', value ->> 'namespace', value ->> 'name', value ->> 'type',
            value ->> 'reason', value ->> 'message', value ->> 'reporter', 1, value ->> 'at', value ->> 'at'
-    FROM json_each(?1) WHERE true ORDER BY key
+    FROM json_each(?) WHERE true ORDER BY key
     ON CONFLICT (uid, type, reason, message) DO UPDATE SET count = count + 1, last_at = excluded.last_at";
 
 pub(super) const UPSERT_INTENTS: &str = "INSERT INTO intents (uid, body, sum)
-    SELECT value ->> 'uid', value ->> 'body', value ->> 'sum' FROM json_each(?1) WHERE true ORDER BY key
+    SELECT value ->> 'uid', value ->> 'body', value ->> 'sum' FROM json_each(?) WHERE true ORDER BY key
     ON CONFLICT (uid) DO UPDATE SET body = excluded.body, sum = excluded.sum";
 
 /// A row of `changes` or `objects` as it is summed.
@@ -109,37 +109,43 @@ pub(super) fn changes(
     Ok((!index.is_empty()).then(|| (Value::from(index).to_string(), bodies)))
 }
 
-/// The rows of the audit log.
-pub(super) fn history(entries: &[HistoryEntry]) -> String {
-    Value::from(entries.iter().map(history_row).collect::<Vec<_>>()).to_string()
+/// The rows of the audit log as an index of places in one long body.
+pub(super) fn history(entries: &[HistoryEntry]) -> (String, Vec<u8>) {
+    let mut bodies = Vec::new();
+    let index: Vec<Value> = entries.iter().map(|entry| history_row(entry, &mut bodies)).collect();
+    (Value::from(index).to_string(), bodies)
 }
 
-fn history_row(entry: &HistoryEntry) -> Value {
+fn history_row(entry: &HistoryEntry, bodies: &mut Vec<u8>) -> Value {
     let (at, spec) = (entry.at.to_string(), entry.spec.to_string());
     let differences = json!(entry.differences).to_string();
     let numbers = [entry.resource_version.cast_signed(), entry.generation];
-    let sum = history_sum(
-        numbers,
-        [
-            &at,
-            &entry.object.kind,
-            &entry.object.namespace,
-            &entry.object.name,
-            &entry.uid,
-            &entry.verb,
-            &entry.actor,
-            &entry.source,
-            &differences,
-            &spec,
-        ],
-    );
-    json!({
-        "rv": entry.resource_version, "at": at,
-        "kind": entry.object.kind, "namespace": entry.object.namespace, "name": entry.object.name,
-        "uid": entry.uid, "generation": entry.generation, "verb": entry.verb,
-        "actor": entry.actor, "source": entry.source,
-        "differences": differences, "spec": spec, "sum": sum,
-    })
+    let HistoryEntry { object, uid, verb, actor, source, .. } = entry;
+    let texts =
+        [&at, &object.kind, &object.namespace, &object.name, uid, verb, actor, source, &differences, &spec];
+    let sum = history_sum(numbers, texts.map(String::as_str));
+    let mut place = |text: &str| {
+        bodies.extend_from_slice(text.as_bytes());
+        (bodies.len() - text.len() + 1, text.len())
+    };
+    let ((differences_at, differences_length), (spec_at, spec_length)) = (place(&differences), place(&spec));
+    json!([
+        entry.resource_version,
+        at,
+        object.kind,
+        object.namespace,
+        object.name,
+        uid,
+        entry.generation,
+        verb,
+        actor,
+        source,
+        sum,
+        differences_at,
+        differences_length,
+        spec_at,
+        spec_length,
+    ])
 }
 
 /// The sum of a row of the audit log: version and generation, and its texts in the order of the columns.

@@ -218,8 +218,9 @@ impl<'a> Stage<'a> {
         }
         let spec_changed = !want_the_same(&new, old, kind);
         if spec_changed {
-            if !is_small(old, &new) {
-                self.check_room(options)?;
+            match self.check_room(options) {
+                Err(error) if !is_small(old, &new) => return Err(error),
+                _ => {}
             }
             new.metadata.generation = Some(old.metadata.generation.unwrap_or(0) + 1);
         }
@@ -302,7 +303,7 @@ impl<'a> Stage<'a> {
     fn record(&mut self, change: Change, subject: &Arc<Object>, verb: Option<&str>, options: &WriteOptions) {
         let kind = self.inner.kinds.get(subject.kind.as_str());
         let claims = |object: Option<&Arc<Object>>| match (kind, object) {
-            (Some(kind), Some(object)) => (kind.claims)(&object.to_value()),
+            (Some(kind), Some(object)) => kind.claims_of(|| object.to_value()),
             _ => Vec::new(),
         };
         let (given_up, taken) = (claims(change.old.as_ref()), claims(change.new.as_ref()));

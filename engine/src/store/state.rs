@@ -38,10 +38,16 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The objects of one kind, by namespace and name.
-    pub(super) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
-        let first = Key::new(kind, "", "");
-        self.objects.range(first..).take_while(move |(key, _)| key.kind == kind).map(|(_, object)| object)
+    /// The objects of one kind, by namespace and name; only those of one namespace where one is named.
+    pub(super) fn of_kind<'a>(
+        &'a self,
+        kind: &'a str,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let first = Key::new(kind, namespace.unwrap_or_default(), "");
+        let is_asked =
+            move |key: &Key| key.kind == kind && namespace.is_none_or(|namespace| key.namespace == namespace);
+        self.objects.range(first..).take_while(move |(key, _)| is_asked(key)).map(|(_, object)| object)
     }
 
     /// From which resourceVersion on every change is still known here.
@@ -52,13 +58,21 @@ impl State {
 
     /// Takes in one committed change: objects, indexes, claims.
     pub(super) fn take(&mut self, change: &Change, kind: Option<&KindInfo>) {
-        if let Some(old) = &change.old {
-            self.forget(&change.key, old, kind);
-        }
-        if let Some(new) = &change.new {
-            self.keep(&change.key, new, kind);
-        } else if let Some(old) = &change.old {
-            self.intents.remove(old.uid());
+        match (&change.old, &change.new) {
+            // Most changes are of what is seen, and move nothing in the indexes.
+            (Some(old), Some(new)) if is_indexed_the_same(old, new) => {
+                self.objects.insert(change.key.clone(), new.clone());
+            }
+            (old, new) => {
+                if let Some(old) = old {
+                    self.forget(&change.key, old, kind);
+                }
+                if let Some(new) = new {
+                    self.keep(&change.key, new, kind);
+                } else if let Some(old) = old {
+                    self.intents.remove(old.uid());
+                }
+            }
         }
         self.resource_version = change.resource_version;
         if self.resource_version > self.trust.floor {
@@ -73,7 +87,7 @@ impl State {
         for owner in object.owners() {
             self.owned.entry(owner.to_owned()).or_default().insert(key.clone());
         }
-        for claim in kind.map(|kind| (kind.claims)(&object.to_value())).into_iter().flatten() {
+        for claim in kind.map(|kind| kind.claims_of(|| object.to_value())).into_iter().flatten() {
             self.claims.insert((claim.space, claim.name), object.uid().to_owned());
         }
         self.objects.insert(key.clone(), object.clone());
@@ -89,7 +103,7 @@ impl State {
                 }
             }
         }
-        for claim in kind.map(|kind| (kind.claims)(&object.to_value())).into_iter().flatten() {
+        for claim in kind.map(|kind| kind.claims_of(|| object.to_value())).into_iter().flatten() {
             let place = (claim.space, claim.name);
             if self.claims.get(&place).is_some_and(|holder| holder == object.uid()) {
                 self.claims.remove(&place);
@@ -150,4 +164,12 @@ impl State {
         self.ended = true;
         self.watchers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// Whether a change leaves all indexes as they are: the same object, with the same owners and, since its spec is the
+/// same, the same claims.
+fn is_indexed_the_same(old: &Object, new: &Object) -> bool {
+    old.uid() == new.uid()
+        && old.metadata.owner_references == new.metadata.owner_references
+        && old.spec() == new.spec()
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hearth_meta::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
-use super::beneath::{Commit, Refusal};
+use super::beneath::Commit;
 use super::disk::{Batch, CommitError, Disk};
 use super::error::WriteError;
 use super::events::EventNote;
@@ -99,6 +99,7 @@ pub(super) async fn run(
             break;
         }
         let Some(inner) = store.upgrade() else { break };
+        gather(&inner, &mut requests, &mut taken).await;
         let passed = pass_gate(&inner, &mut taken, &mut requests).await;
         let events = taken.iter().filter(|request| matches!(request, Request::Event(_))).count();
         closing = write_batch(&inner, &mut taken, &mut writer, passed).await;
@@ -161,6 +162,26 @@ async fn gather_events(clock: &dyn Clock, requests: &mut mpsc::Receiver<Request>
     }
 }
 
+/// Lets everybody who is ready ask first, so that they share this commit: those who were answered by the last one are
+/// about to ask again, and the first of them would otherwise have a commit of its own while all others wait for it.
+/// With something beneath, that decides what a commit holds.
+async fn gather(inner: &Inner, requests: &mut mpsc::Receiver<Request>, taken: &mut Vec<Request>) {
+    let mut before = 0;
+    while inner.beneath.gate.is_none() && taken.len() > before && taken.len() < LARGEST_BATCH {
+        before = taken.len();
+        tokio::task::yield_now().await;
+        take_what_waits(requests, taken);
+    }
+}
+
+fn take_what_waits(requests: &mut mpsc::Receiver<Request>, taken: &mut Vec<Request>) {
+    while taken.len() < LARGEST_BATCH
+        && let Ok(request) = requests.try_recv()
+    {
+        taken.push(request);
+    }
+}
+
 struct EndWatches(Arc<RwLock<State>>);
 
 impl Drop for EndWatches {
@@ -176,15 +197,11 @@ async fn pass_gate(
     inner: &Inner,
     taken: &mut Vec<Request>,
     requests: &mut mpsc::Receiver<Request>,
-) -> Result<(), Refusal> {
+) -> Result<(), WriteError> {
     let Some(gate) = &inner.beneath.gate else { return Ok(()) };
     let passed = gate.enter().await;
-    while taken.len() < LARGEST_BATCH
-        && let Ok(request) = requests.try_recv()
-    {
-        taken.push(request);
-    }
-    passed
+    take_what_waits(requests, taken);
+    passed.map_err(WriteError::Storage)
 }
 
 /// Returns whom to tell when the batch asked for the store to be closed.
@@ -192,7 +209,7 @@ async fn write_batch(
     inner: &Inner,
     taken: &mut Vec<Request>,
     writer: &mut Writer,
-    passed: Result<(), Refusal>,
+    passed: Result<(), WriteError>,
 ) -> Option<oneshot::Sender<()>> {
     // On a full disk what is asked for now, such as a deletion, must not fail for what waits already.
     let with_left = taken.is_empty() || !inner.room.is_known_full();
@@ -203,8 +220,7 @@ async fn write_batch(
     let result = match passed {
         _ if batch.is_empty() => Ok(()),
         Ok(()) => full::commit(inner, &batch, writer, with_left).await,
-        Err(Refusal::Full(why)) => full::refused(inner, writer, &why),
-        Err(Refusal::Failed(why)) => Err(CommitError::Other(WriteError::Storage(why))),
+        Err(refused) => Err(CommitError::Other(refused)),
     };
     if result.is_ok() && !batch.is_empty() {
         tell_gate(inner, &batch).await;
@@ -339,3 +355,6 @@ fn stage(inner: &Inner, taken: &mut Vec<Request>, with_left: bool) -> Staged {
 fn reply<T>(answer: Answer<T>, result: Result<T, WriteError>) {
     let _ = answer.send(result);
 }
+
+#[cfg(test)]
+mod tests;

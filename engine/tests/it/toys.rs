@@ -77,7 +77,7 @@ pub(crate) fn kinds() -> Vec<KindInfo> {
         KindInfo { has_status: false, ..kind("Namespace", "namespaces", Scope::Cluster) },
         KindInfo { has_status: false, is_secret: true, ..kind("Secret", "secrets", Scope::Namespaced) },
         KindInfo {
-            claims: |lamp| lamp["spec"]["room"].as_str().map(room).into_iter().collect(),
+            claims: Some(|lamp| lamp["spec"]["room"].as_str().map(room).into_iter().collect()),
             choose: Arc::new(choose),
             finalizers: vec!["hearth.dev/lamp".into()],
             validate: |lamp, _| match lamp["spec"]["color"].as_str() {

@@ -33,7 +33,7 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
         KindInfo {
             default: app::default,
             validate: |new, old| typed(new, old, app::validate),
-            claims: app::claims,
+            claims: Some(app::claims),
             choose: Arc::new(app::choose),
             finalizers: vec![finalizer("app")],
             ..info::<App>(&["ap"])
@@ -47,7 +47,7 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
         KindInfo {
             default: network::default,
             validate: |new, old| typed(new, old, network::validate),
-            claims: network::claims,
+            claims: Some(network::claims),
             choose: Arc::new(move |object, taken| network::choose(object, pool, taken)),
             finalizers: vec![finalizer("network")],
             ..info::<Network>(&["net"])
@@ -64,7 +64,7 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
         },
         KindInfo {
             validate: |new, old| typed(new, old, route::validate),
-            claims: route::claims,
+            claims: Some(route::claims),
             finalizers: vec![finalizer("route")],
             ..info::<Route>(&["rt"])
         },

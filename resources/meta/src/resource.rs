@@ -108,8 +108,8 @@ pub struct KindInfo {
     pub default: fn(new: &mut Value, old: Option<&Value>),
     /// Rules the schema cannot say, on a defaulted object; `old` is the object before an update.
     pub validate: fn(new: &Value, old: Option<&Value>) -> Vec<Problem>,
-    /// The names the object claims.
-    pub claims: fn(&Value) -> Vec<Claim>,
+    /// The names the object claims by its spec; absent where the kind claims none.
+    pub claims: Option<fn(&Value) -> Vec<Claim>>,
     /// Chooses claims the person left open (a free slug, a free subnet), given which are taken.
     pub choose: Choose,
 }
@@ -138,9 +138,14 @@ impl KindInfo {
             finalizers: Vec::new(),
             default: |_, _| {},
             validate: |_, _| Vec::new(),
-            claims: |_| Vec::new(),
+            claims: None,
             choose: Arc::new(|_: &mut Value, _: &dyn Fn(&Claim) -> bool| Vec::new()),
         }
+    }
+
+    /// The names an object claims; it is made only where the kind claims any.
+    pub fn claims_of(&self, object: impl FnOnce() -> Value) -> Vec<Claim> {
+        self.claims.map(|claims| claims(&object())).unwrap_or_default()
     }
 
     /// `group/version`, or only `version` for core kinds.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hearth_meta::labels::{OWNER_UID, PAUSED_UNTIL, PUT_BACK_AT};
 use hearth_meta::{Claim, KindInfo, ObjectMeta, Problem, Scope, Timestamp, schema};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Stage;
 use crate::object::{Key, Object};
@@ -24,9 +24,10 @@ impl Stage<'_> {
         let mut value = object.to_value();
         (kind.default)(&mut value, old_value.as_ref());
         // What stood before and is not touched must not stop a change elsewhere, however the rules have grown.
-        let untouched = old_value.as_ref().is_some_and(|old| wish(old) == wish(&value));
+        let untouched = old_value.as_ref().is_some_and(|old| wish(old).eq(wish(&value)));
         if !untouched {
-            let misshapen = kind.schema.as_ref().map(|schema| check_spec(&value, schema)).unwrap_or_default();
+            let misshapen =
+                kind.schema.as_ref().map(|schema| check_spec(&mut value, schema)).unwrap_or_default();
             if misshapen.is_empty() {
                 problems.extend((kind.validate)(&value, old_value.as_ref()));
                 problems.extend(self.claim(&mut value, kind));
@@ -43,7 +44,7 @@ impl Stage<'_> {
         let own = value["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let held = |claim: &Claim| self.holder(claim).is_some_and(|uid| uid != own);
         let mut problems = (kind.choose)(value, &held);
-        for claim in (kind.claims)(value) {
+        for claim in kind.claims.map(|claims| claims(value)).unwrap_or_default() {
             if let Some(uid) = self.holder(&claim).filter(|uid| *uid != own) {
                 let holder = self.name_of(&uid);
                 problems.push(Problem::new(
@@ -202,12 +203,8 @@ pub(super) fn keep_identity(new: &mut Object, old: &Object, kind: &KindInfo) {
 
 /// Whether two objects want the same, whatever is seen of them.
 pub(super) fn want_the_same(new: &Object, old: &Object, kind: &KindInfo) -> bool {
-    let own = |object: &Object| {
-        let ours = |name: &&String| !(kind.has_status && name.as_str() == "status");
-        object.body.keys().filter(ours).cloned().collect::<Vec<_>>()
-    };
-    let names = own(new);
-    names == own(old) && names.iter().all(|name| new.body.get(name) == old.body.get(name))
+    let is_wish = |(name, _): &(&String, &Value)| !(kind.has_status && name.as_str() == "status");
+    new.body.iter().filter(is_wish).eq(old.body.iter().filter(is_wish))
 }
 
 /// Up to so many characters of changed values a change counts as small.
@@ -227,21 +224,32 @@ pub(super) fn is_small(old: &Object, new: &Object) -> bool {
 }
 
 pub(super) fn same_but_for_version(new: &Object, old: &Object) -> bool {
-    let mut metadata = new.metadata.clone();
-    metadata.resource_version = old.metadata.resource_version.clone();
-    metadata == old.metadata && new.body == old.body
+    let same_metadata = || {
+        let mut metadata = new.metadata.clone();
+        metadata.resource_version.clone_from(&old.metadata.resource_version);
+        metadata == old.metadata
+    };
+    new.body == old.body && same_metadata()
 }
+
+/// What of an object is no wish of a person.
+const NO_WISH: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
 /// All of an object that a person wishes: everything but its metadata and its status.
-fn wish(value: &Value) -> Map<String, Value> {
-    let mut fields = value.as_object().cloned().unwrap_or_default();
-    for other in ["apiVersion", "kind", "metadata", "status"] {
-        fields.remove(other);
-    }
-    fields
+fn wish(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten().filter(|(name, _)| !NO_WISH.contains(&name.as_str()))
 }
 
-/// The schema's word on everything but metadata, which `k8s-openapi` has typed, and status, which is ours.
-fn check_spec(value: &Value, schema: &Value) -> Vec<Problem> {
-    schema::check(&Value::Object(wish(value)), schema)
+/// The schema's word on everything but metadata, which `k8s-openapi` has typed, and status, which is ours. They are
+/// laid aside for as long.
+fn check_spec(value: &mut Value, schema: &Value) -> Vec<Problem> {
+    let aside: Vec<(&str, Value)> = match value.as_object_mut() {
+        Some(fields) => NO_WISH.iter().filter_map(|name| Some((*name, fields.remove(*name)?))).collect(),
+        None => Vec::new(),
+    };
+    let problems = schema::check(value, schema);
+    if let Some(fields) = value.as_object_mut() {
+        fields.extend(aside.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+    problems
 }

@@ -87,3 +87,17 @@ async fn what_is_left_open_is_chosen_among_the_free_and_stored() {
     let Err(WriteError::Invalid(problems)) = home.create(lamp("d", "any")).await else { panic!("taken") };
     assert!(problems[0].to_string().contains("every room is taken"));
 }
+
+#[tokio::test]
+async fn a_claim_stands_while_statuses_change_and_moves_with_the_spec() {
+    let home = Home::new().await;
+    let made = home.create(lamp("a", "hall")).await.unwrap();
+    for text in ["one", "two"] {
+        home.store.update_status(&key("Lamp", "a"), made.uid(), json!({"text": text})).await.unwrap();
+        assert_eq!(holder(&home, "hall").as_deref(), Some("a"));
+    }
+    home.patch(key("Lamp", "a"), json!({"spec": {"room": "attic"}})).await.unwrap();
+    assert_eq!(holder(&home, "hall"), None);
+    assert_eq!(holder(&home, "attic").as_deref(), Some("a"));
+    assert_eq!(home.store.by_uid(made.uid()).unwrap().spec()["room"], "attic");
+}

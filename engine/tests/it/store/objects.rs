@@ -285,3 +285,21 @@ async fn a_panic_in_a_change_costs_that_write_alone_and_a_change_may_read_the_st
     home.store.update(&key("Card", "a"), &WriteOptions::controller("x"), change).await.unwrap();
     assert_eq!(reads.load(Ordering::Relaxed), 2);
 }
+
+#[tokio::test]
+async fn a_list_of_one_namespace_holds_all_of_it_and_nothing_of_its_neighbours() {
+    let home = Home::new().await;
+    for namespace in ["de", "den-2", "deo"] {
+        home.create(json!({"kind": "Namespace", "metadata": {"name": namespace}})).await.unwrap();
+    }
+    for (namespace, name) in [("de", "z"), ("den", "a"), ("den", "b"), ("den-2", "a"), ("deo", "a")] {
+        let card = json!({"kind": "Card", "metadata": {"name": name, "namespace": namespace}, "spec": {"text": "x"}});
+        home.create(card).await.unwrap();
+    }
+    let names = |query: &Query| -> Vec<String> {
+        home.store.list(query).items.iter().map(|object| object.key().to_string()).collect()
+    };
+    assert_eq!(names(&Query::of("Card").within("den")), ["Card den/a", "Card den/b"]);
+    assert_eq!(names(&Query::of("Card").within("nowhere")), [] as [&str; 0]);
+    assert_eq!(names(&Query::of("Card")).len(), 5);
+}
