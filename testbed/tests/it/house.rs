@@ -110,6 +110,18 @@ pub(crate) fn metadata() -> &'static Metadata {
     &METADATA
 }
 
+/// The workspace of the benches, which the product's does not know, with all its dependencies.
+pub(crate) fn bench_metadata() -> &'static Metadata {
+    static METADATA: LazyLock<Metadata> = LazyLock::new(|| {
+        MetadataCommand::new()
+            .manifest_path(root().join("testbed/benches/beside/Cargo.toml"))
+            .other_options(vec!["--locked".into()])
+            .exec()
+            .expect("cargo answers; where its lock file is behind: cargo update --workspace in testbed/benches/beside")
+    });
+    &METADATA
+}
+
 /// The folder of a member, from the root.
 pub(crate) fn folder(member: &Package) -> String {
     let folder = member.manifest_path.parent().expect("a manifest lies in a folder");

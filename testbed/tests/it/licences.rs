@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cargo_metadata::{Dependency, DependencyKind, Package};
 
-use crate::house::{files, folder, judge, metadata};
+use crate::house::{bench_metadata, files, folder, judge, metadata};
 
 /// Permissive licences, by their SPDX names.
 const ALLOWED: &[&str] = &[
@@ -46,9 +46,7 @@ const USED_UNSEEN: &[(&str, &str)] = &[];
 
 #[test]
 fn every_crate_has_a_permissive_licence() {
-    let findings = metadata()
-        .packages
-        .iter()
+    let findings = all_packages()
         .filter(|package| !package.license.as_deref().is_some_and(is_allowed))
         .map(|package| {
             let licence = package.license.as_deref().unwrap_or("none named");
@@ -56,6 +54,11 @@ fn every_crate_has_a_permissive_licence() {
         })
         .collect();
     judge("Dependencies are under permissive licences", findings, &[]);
+}
+
+/// What the product is made of, and what only its benches are.
+fn all_packages() -> impl Iterator<Item = &'static Package> {
+    metadata().packages.iter().chain(&bench_metadata().packages)
 }
 
 /// Any alternative of which every part is allowed. `/` is the old spelling of `OR`.
@@ -121,9 +124,7 @@ fn licence_expressions_are_read_as_written() {
 
 #[test]
 fn every_crate_comes_from_here_or_from_the_public_index() {
-    let findings = metadata()
-        .packages
-        .iter()
+    let findings = all_packages()
         .filter_map(|package| {
             let source = package.source.as_ref()?.to_string();
             let is_public = source == "registry+https://github.com/rust-lang/crates.io-index";
@@ -136,7 +137,7 @@ fn every_crate_comes_from_here_or_from_the_public_index() {
 #[test]
 fn crates_we_do_without_stay_out() {
     let mut findings = Vec::new();
-    for package in &metadata().packages {
+    for package in all_packages() {
         if let Some((name, why)) = BANNED.iter().find(|(name, _)| *name == package.name.as_str()) {
             findings.push((name.to_string(), why.to_string()));
         }

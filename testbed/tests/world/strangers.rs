@@ -13,8 +13,7 @@ use hearth_kinds::container::Restart;
 use hearth_meta::labels;
 use hearth_pretend::Machine;
 
-/// What theirs are made of.
-pub(crate) const IMAGE: &str = "stranger:1";
+const IMAGE: &str = "stranger:1";
 
 /// Puts them all there.
 pub(crate) fn plant(machine: &Machine) {
@@ -37,8 +36,7 @@ pub(crate) fn plant(machine: &Machine) {
     now(machine.make(&leaf, "not-of-this-home", Some((1000, 1000)), Some(0o700)));
 }
 
-/// A container of somebody's.
-pub(crate) fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewContainer {
+fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewContainer {
     NewContainer {
         name: name.to_owned(),
         image_id: image.to_owned(),
@@ -69,6 +67,6 @@ pub(crate) fn container(name: &str, image: &str, labels: BTreeMap<String, String
 }
 
 /// The machine answers a hand past Hearth at once.
-pub(crate) fn now<T>(call: impl Future<Output = Result<T, hearth_capabilities::Fault>>) -> T {
+fn now<T>(call: impl Future<Output = Result<T, hearth_capabilities::Fault>>) -> T {
     call.now_or_never().expect("it has no latency").unwrap()
 }
