@@ -53,7 +53,7 @@ mod found;
 mod examine;
 mod error;
 
-pub use beneath::{Beneath, Commit, Gate};
+pub use beneath::{Beneath, Commit, Gate, Refusal};
 pub(crate) use cipher::hex;
 pub use cipher::{Cipher, KEY_BYTES};
 pub use copies::{CopiesReport, CopyFile, Every, copy_closed, list as list_copies};

@@ -290,7 +290,12 @@ fn sandbox(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff
 
 fn lifecycle(spec: &ContainerSpec, seen: &ContainerFacts, into: &mut Vec<FieldDiff>) {
     FieldDiff::compare_json(into, "spec.restart", &Some(spec.restart), &seen.restart);
-    FieldDiff::compare_json(into, "spec.health", &health(spec, &seen.image), &seen.health_check);
+    FieldDiff::compare_json(
+        into,
+        "spec.health",
+        &health(spec, &seen.image),
+        &in_force(seen.health_check.clone()),
+    );
     let seconds = |grace: Duration| i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
     FieldDiff::compare_json(
         into,
@@ -306,10 +311,14 @@ fn or_default(signal: &str) -> &str {
     if signal.is_empty() { "SIGTERM" } else { signal }
 }
 
-/// The check in force: the spec's, else the image's; `[NONE]` means none at all.
+/// The check that is wanted: the spec's, else the image's.
 fn health(spec: &ContainerSpec, image: &ImageDefaults) -> Option<HealthCheck> {
-    let off = |check: &HealthCheck| check.test.first().is_some_and(|first| first == "NONE");
-    spec.health.clone().or_else(|| image.health_check.clone()).filter(|check| !off(check))
+    in_force(spec.health.clone().or_else(|| image.health_check.clone()))
+}
+
+/// `[NONE]` means none at all, wherever it is said.
+fn in_force(check: Option<HealthCheck>) -> Option<HealthCheck> {
+    check.filter(|check| check.test.first().is_none_or(|first| first != "NONE"))
 }
 
 /// Differences in the container's places on networks, which can be mended while it runs.

@@ -11,7 +11,7 @@ use hearth_capabilities::containers::{
 use hearth_capabilities::images::ImageFacts;
 use hearth_engine::controller::{Outcome, Plan, Seen, Wanted};
 use hearth_kinds::container::{
-    ContainerType, DependencyCondition, EnvVar, ImagePin, Mount, NetworkLink, Restart,
+    ContainerType, DependencyCondition, EnvVar, HealthCheck, ImagePin, Mount, NetworkLink, Restart,
 };
 use hearth_kinds::{Container, ContainerSpec, ContainerStatus, Power};
 use hearth_meta::{Reason, Time, Timestamp, Verdict, labels};
@@ -183,6 +183,25 @@ fn every_field_that_differs_is_named_and_mended_by_making_the_container_anew() {
     check("spec.surroundings", |seen| seen.surroundings.tty = true);
     check("spec.init", |seen| seen.init = true);
     check("metadata.labels", |seen| drop(seen.labels.remove(labels::OWNER_UID)));
+}
+
+/// The engine tells `[NONE]` back as it was told.
+#[test]
+fn a_check_that_is_turned_off_is_none_wherever_it_is_said() {
+    let check = |test: &str| HealthCheck {
+        test: vec![test.to_owned()],
+        interval_seconds: 30,
+        timeout_seconds: 30,
+        retries: 3,
+        start_period_seconds: 0,
+    };
+    let off = wanted(ContainerSpec { health: Some(check("NONE")), ..spec() });
+    let seen_as = |seen: Option<HealthCheck>| with(|container| container.health_check = seen);
+    assert!(fields(&off, &seen_as(Some(check("NONE")))).is_empty());
+    assert!(fields(&off, &seen_as(None)).is_empty());
+    assert_eq!(fields(&off, &seen_as(Some(check("CMD")))), ["spec.health"]);
+    let on = wanted(ContainerSpec { health: Some(check("CMD")), ..spec() });
+    assert_eq!(fields(&on, &seen_as(Some(check("NONE")))), ["spec.health"]);
 }
 
 #[test]

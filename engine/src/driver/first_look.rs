@@ -88,7 +88,9 @@ impl<C: Controller> Runner<C> {
         // What this process made since is of its own versions.
         let come_to = if is_first { self.store.opened_at() } else { self.store.resource_version() };
         let ours = found.iter().filter(|found| found.lineage == self.store.lineage());
-        if let Some(youngest) = ours.max_by_key(|found| found.made_at).filter(|it| it.made_at > come_to) {
+        // Of a history that is known to be lost nothing more is to be learnt, and a person may have said go since.
+        let known = come_to.max(self.store.lost_until());
+        if let Some(youngest) = ours.max_by_key(|found| found.made_at).filter(|it| it.made_at > known) {
             let why = format!(
                 "This store is an older copy: {} {} was made at version {}, and the store had come to {come_to}",
                 self.kind.singular.to_lowercase(),

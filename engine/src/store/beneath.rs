@@ -26,14 +26,23 @@ pub trait Gate: Send + Sync {
     /// Something waits to be written: returns once it may be, with all that was asked for until then.
     ///
     /// # Errors
-    /// Why nothing of it can be written now, as a full disk says.
-    async fn enter(&self) -> Result<(), String>;
+    /// Why nothing of it can be written now.
+    async fn enter(&self) -> Result<(), Refusal>;
 
     /// A batch is down, and nobody has been told yet.
     async fn committed(&self, commit: &Commit);
 
     /// The writer has answered everybody and turns to what comes next.
     fn leave(&self);
+}
+
+/// Why a disk refuses a write, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no room.
+    Full(String),
+    /// Anything else, such as an error of the device or a file that somebody else holds.
+    Failed(String),
 }
 
 /// What has gone down in one transaction.

@@ -161,6 +161,12 @@ impl Store {
         self.inner.opened_at
     }
 
+    /// Versions up to this one were given out by a history that is known to be lost; that something was made at one of
+    /// them is no news.
+    pub fn lost_until(&self) -> u64 {
+        self.state().trust.floor
+    }
+
     /// Keeps in mind which uids objects had: whoever declares one of them again gets that uid, and with it what was
     /// made for it.
     ///

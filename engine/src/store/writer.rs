@@ -13,7 +13,7 @@ use std::time::Duration;
 use hearth_meta::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
-use super::beneath::Commit;
+use super::beneath::{Commit, Refusal};
 use super::disk::{Batch, CommitError, Disk};
 use super::error::WriteError;
 use super::events::EventNote;
@@ -197,11 +197,11 @@ async fn pass_gate(
     inner: &Inner,
     taken: &mut Vec<Request>,
     requests: &mut mpsc::Receiver<Request>,
-) -> Result<(), WriteError> {
+) -> Result<(), Refusal> {
     let Some(gate) = &inner.beneath.gate else { return Ok(()) };
     let passed = gate.enter().await;
     take_what_waits(requests, taken);
-    passed.map_err(WriteError::Storage)
+    passed
 }
 
 /// Returns whom to tell when the batch asked for the store to be closed.
@@ -209,7 +209,7 @@ async fn write_batch(
     inner: &Inner,
     taken: &mut Vec<Request>,
     writer: &mut Writer,
-    passed: Result<(), WriteError>,
+    passed: Result<(), Refusal>,
 ) -> Option<oneshot::Sender<()>> {
     // On a full disk what is asked for now, such as a deletion, must not fail for what waits already.
     let with_left = taken.is_empty() || !inner.room.is_known_full();
@@ -220,7 +220,8 @@ async fn write_batch(
     let result = match passed {
         _ if batch.is_empty() => Ok(()),
         Ok(()) => full::commit(inner, &batch, writer, with_left).await,
-        Err(refused) => Err(CommitError::Other(refused)),
+        Err(Refusal::Full(why)) => full::refused(inner, writer, &why),
+        Err(Refusal::Failed(why)) => Err(CommitError::Other(WriteError::Storage(why))),
     };
     if result.is_ok() && !batch.is_empty() {
         tell_gate(inner, &batch).await;

@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::homes::{secret, shop, with};
 use crate::runs::served;
 use crate::schedule::{Act, Entry, Hand, generate, verdicts};
 use crate::seeds::each_seed;
+use crate::shrink::{cut_down, failure};
 use crate::strangers::plant;
 use crate::world::{World, quietly};
 
@@ -39,10 +39,13 @@ fn fulfil(world: &mut World, wish: usize) {
     });
 }
 
-const WISHES: usize = 6;
-const STOPPED: usize = 2;
+pub(crate) const WISHES: usize = 6;
+pub(crate) const STOPPED: usize = 2;
 
-fn ask(world: &World, wish: usize) -> Vec<tokio::task::JoinHandle<Result<(), hearth_engine::WriteError>>> {
+pub(crate) fn ask(
+    world: &World,
+    wish: usize,
+) -> Vec<tokio::task::JoinHandle<Result<(), hearth_engine::WriteError>>> {
     let word = |word: &str| world.apply_soon(&secret(word));
     let stopped = |version: &str| with(shop("shop", version), &json!({ "state": "Stopped" }));
     match wish {
@@ -77,7 +80,7 @@ fn undisturbed(base: &World, wish: usize) -> Snapshot {
 }
 
 /// Asks for it until it stands: what was being removed has to be gone first.
-fn ask_until_taken(world: &mut World, wish: usize) {
+pub(crate) fn ask_until_taken(world: &mut World, wish: usize) {
     fulfil(world, wish);
     if wish >= 5 {
         world.settle();
@@ -89,7 +92,7 @@ fn ask_until_taken(world: &mut World, wish: usize) {
 ///
 /// Kept data of an app that was made anew lies beside the new one's, and is looked at apart. A container that does
 /// not have to run is not made again where somebody pruned it: a job that is done, and all of a stopped app.
-fn comparable(mut snapshot: Snapshot, wish: usize) -> Snapshot {
+pub(crate) fn comparable(mut snapshot: Snapshot, wish: usize) -> Snapshot {
     let is_idle = |what: &str| what.ends_with("shop-migrate") || wish == STOPPED && what.contains("shop");
     let is_container = |what: &str| what.starts_with("containers ") || what.starts_with("Container ");
     snapshot.retain(|what, _| {
@@ -108,6 +111,7 @@ fn run(base: &World, ends: &BTreeMap<usize, Snapshot>, seed: u64, schedule: &[En
     world.start();
     armed.set(true);
     let (began, before) = (world.happened.count, world.happened.changes);
+    let made = world.machine.writes();
     let mut wish = 0;
     let mut acts: Vec<(u64, Act)> = schedule
         .iter()
@@ -136,6 +140,21 @@ fn run(base: &World, ends: &BTreeMap<usize, Snapshot>, seed: u64, schedule: &[En
     let most = CHANGES_EACH * (schedule.len() as u64 + 2);
     let changes = world.happened.changes - before;
     assert!(changes <= most, "{changes} changes of the machine for {} disturbances", schedule.len());
+    each_is_made_seldom(&made, &world.machine.writes(), schedule.len() as u64);
+}
+
+/// Of each thing no more is made and removed than the disturbances and the wishes can have cost, one each; data is
+/// never removed, since nobody here asks for that.
+fn each_is_made_seldom(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>, disturbances: u64) {
+    for (what, count) in now {
+        let more = count - before.get(what).copied().unwrap_or(0);
+        assert!(!what.starts_with("remove leaf"), "{what}, and nobody asked for it");
+        let is_counted = what.starts_with("create") || what.starts_with("remove container");
+        assert!(
+            !is_counted || more <= disturbances + 3,
+            "{what}: {more} times for {disturbances} disturbances"
+        );
+    }
 }
 
 fn perform(
@@ -188,36 +207,13 @@ fn ends_well(world: &mut World, end: &Snapshot, wish: usize, leaves: &BTreeMap<S
 }
 
 /// Every leaf of data, with its marker.
-fn leaves(world: &World) -> BTreeMap<String, String> {
+pub(crate) fn leaves(world: &World) -> BTreeMap<String, String> {
     let listed = futures::FutureExt::now_or_never(Volumes::list(&world.machine)).unwrap().unwrap();
     listed.into_iter().map(|l| (format!("{}/{}", l.leaf.instance, l.leaf.path), l.marker)).collect()
 }
 
 fn all_ends(base: &World) -> BTreeMap<usize, Snapshot> {
     (0..WISHES).map(|wish| (wish, undisturbed(base, wish))).collect()
-}
-
-/// How something fails, if it does, in its first lines.
-fn failure(work: impl FnOnce()) -> Option<String> {
-    let panic = catch_unwind(AssertUnwindSafe(work)).err()?;
-    let said = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-    Some(said.lines().take(8).collect::<Vec<_>>().join("\n"))
-}
-
-/// The part of a schedule that still fails.
-fn cut_down(fails: impl Fn(&[Entry]) -> bool, mut schedule: Vec<Entry>) -> Vec<Entry> {
-    let mut at = 0;
-    while at < schedule.len() {
-        let mut shorter = schedule.clone();
-        shorter.remove(at);
-        if fails(&shorter) {
-            schedule = shorter;
-            at = 0;
-        } else {
-            at += 1;
-        }
-    }
-    schedule
 }
 
 #[test]

@@ -6,6 +6,10 @@
 //! - `homes`: what is declared.
 //! - `runs`: one trace per seed, settling, steadiness, restarts.
 //! - `crash`: a crash at every boundary of a wish.
+//! - `edits`, `people`: every field of an app changed, rightly and wrongly, over any way.
+//! - `starts`: from whatever is on record and stands on the machine.
+//! - `older`: an older data folder that is put back. `overload`: more to do than can be done.
+//! - `bounds`: what a wish may cost.
 //! - `strangers`, `schedule`, `faults`: any fault in any order, beside things of others.
 
 #![forbid(unsafe_code)]
@@ -22,5 +26,12 @@ mod homes;
 mod runs;
 mod crash;
 mod strangers;
+mod shrink;
 mod schedule;
 mod faults;
+mod edits;
+mod people;
+mod starts;
+mod older;
+mod overload;
+mod bounds;

@@ -17,10 +17,12 @@ use crate::world::World;
 pub(crate) enum Entry {
     /// The so-manieth call of this operation goes on like this.
     Call(Op, usize, Verdict),
-    /// The so-manieth write of the store is refused, and so many after it.
-    Disk(usize, usize),
+    /// The so-manieth write of the store is refused, and so many after it: with an error, or for want of room.
+    Disk(usize, usize, Verdict),
     /// The so-manieth event goes on like this: `Slow` is told twice, anything else but `Go` is lost.
     Event(usize, Verdict),
+    /// From the so-manieth event on so many are lost to everybody: nobody sees the states in between.
+    Unseen(usize, usize),
     /// After so many happenings, something.
     At(u64, Act),
 }
@@ -82,6 +84,10 @@ const CALLS: &[Op] = &[
     Op::LoadFiles,
 ];
 
+/// By how many minutes a wall clock is set: a little, as the summer's hour comes and goes, by days, and by a battery
+/// that was flat.
+const WALLS: &[i64] = &[-1, 1, -60, 60, -90, 90, -3000, 3000, -60_000, 60_000, -20_000_000];
+
 const CONTAINERS: &[&str] = &["shop-web", "shop-db", "shop-migrate"];
 
 /// A schedule by the seed's numbers.
@@ -91,13 +97,15 @@ pub(crate) fn generate(random: &mut Random, wishes: usize) -> Vec<Entry> {
 
 fn entry(random: &mut Random, wishes: usize) -> Entry {
     let at = random.next() % 400;
-    match random.below(16) {
+    match random.below(18) {
         0..=6 => {
             let op = CALLS[random.below(CALLS.len())];
             let nth = random.below(if op.change().is_some() { 4 } else { 25 });
             Entry::Call(op, nth, verdict(random))
         }
-        7 => Entry::Disk(random.below(60), 1 + random.below(3)),
+        7 => Entry::Disk(random.below(60), 1 + random.below(3), Verdict::Lost),
+        16 => Entry::Disk(random.below(60), 1 + random.below(25), Verdict::Full),
+        17 => Entry::Unseen(random.below(20), 2 + random.below(60)),
         8 => Entry::Event(random.below(30), if random.below(3) == 0 { slow(random) } else { Verdict::Lost }),
         9 => Entry::At(at, Act::Crash),
         10 => Entry::At(at, Act::Break),
@@ -105,7 +113,7 @@ fn entry(random: &mut Random, wishes: usize) -> Entry {
             let backend = [Backend::Engine, Backend::Proxy, Backend::Disk][random.below(3)];
             Entry::At(at, Act::Out(backend, Duration::from_secs(1 + random.next() % 400)))
         }
-        12 => Entry::At(at, Act::Wall([-3000, -90, -1, 1, 90, 3000][random.below(6)])),
+        12 => Entry::At(at, Act::Wall(WALLS[random.below(WALLS.len())])),
         13 => Entry::At(at, Act::Wish(random.below(wishes))),
         _ => Entry::At(at, Act::Hand(hand(random))),
     }
@@ -122,7 +130,7 @@ fn verdict(random: &mut Random) -> Verdict {
         2 => Verdict::Lost,
         3 => Verdict::Hang(Duration::from_secs(1 + random.next() % 900)),
         4 => slow(random),
-        5 => Verdict::Stale,
+        5 => Verdict::Stale(1 + random.below(12)),
         6 => Verdict::Empty,
         _ => Verdict::Partial,
     }
@@ -165,7 +173,9 @@ pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn Fn
             Point::Write => {
                 let nth = count(&mut writes);
                 Box::new(move |entry| match entry {
-                    Entry::Disk(from, times) if (*from..from + times).contains(&nth) => Some(Verdict::Lost),
+                    Entry::Disk(from, times, how) if (*from..from + times).contains(&nth) => {
+                        Some(how.clone())
+                    }
                     _ => None,
                 })
             }
@@ -174,6 +184,7 @@ pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn Fn
                 let nth = count(&mut events);
                 Box::new(move |entry| match entry {
                     Entry::Event(at, verdict) if *at == nth => Some(verdict.clone()),
+                    Entry::Unseen(from, count) if (*from..from + count).contains(&nth) => Some(Verdict::Lost),
                     _ => None,
                 })
             }

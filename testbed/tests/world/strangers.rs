@@ -13,7 +13,8 @@ use hearth_kinds::container::Restart;
 use hearth_meta::labels;
 use hearth_pretend::Machine;
 
-const IMAGE: &str = "stranger:1";
+/// What theirs are made of.
+pub(crate) const IMAGE: &str = "stranger:1";
 
 /// Puts them all there.
 pub(crate) fn plant(machine: &Machine) {
@@ -36,7 +37,8 @@ pub(crate) fn plant(machine: &Machine) {
     now(machine.make(&leaf, "not-of-this-home", Some((1000, 1000)), Some(0o700)));
 }
 
-fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewContainer {
+/// A container of somebody's.
+pub(crate) fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewContainer {
     NewContainer {
         name: name.to_owned(),
         image_id: image.to_owned(),
@@ -67,6 +69,6 @@ fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewCo
 }
 
 /// The machine answers a hand past Hearth at once.
-fn now<T>(call: impl Future<Output = Result<T, hearth_capabilities::Fault>>) -> T {
+pub(crate) fn now<T>(call: impl Future<Output = Result<T, hearth_capabilities::Fault>>) -> T {
     call.now_or_never().expect("it has no latency").unwrap()
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hearth_capabilities::{Fault, Happening};
-use hearth_engine::store::{Commit, Gate};
+use hearth_engine::store::{Commit, Gate, Refusal};
 use hearth_pretend::Op;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -49,12 +49,14 @@ pub enum Verdict {
     Hang(Duration),
     /// It is carried out after so long.
     Slow(Duration),
-    /// The answer is what it was some looks ago.
-    Stale,
+    /// The answer is what it was so many looks ago, or as long ago as is remembered.
+    Stale(usize),
     /// The answer is that nothing is there.
     Empty,
     /// Half of a list is missing.
     Partial,
+    /// Of a write: there is no room for it.
+    Full,
 }
 
 enum Waiter {
@@ -190,12 +192,13 @@ impl Waiting {
 
 #[async_trait]
 impl Gate for Gates {
-    async fn enter(&self) -> Result<(), String> {
+    async fn enter(&self) -> Result<(), Refusal> {
         let verdict = self.pass(Point::Write).await;
         self.idle.at_work.store(1, Ordering::SeqCst);
         match verdict {
             Verdict::Go => Ok(()),
-            other => Err(format!("the disk refuses: {other:?}")),
+            Verdict::Full => Err(Refusal::Full("the disk is full".into())),
+            other => Err(Refusal::Failed(format!("the disk refuses: {other:?}"))),
         }
     }
 

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use super::gates::{Gates, Point, Told, Verdict};
 
 /// How many answers are remembered for a stale one.
-const REMEMBERED: usize = 4;
+const REMEMBERED: usize = 16;
 
 /// The latest answers of each look, oldest first.
 type Answers = BTreeMap<(Op, String), VecDeque<Box<dyn Any + Send>>>;
@@ -150,7 +150,10 @@ impl Gated {
             answers.pop_front();
         }
         let told = match verdict {
-            Verdict::Stale => answers.front().and_then(|answer| answer.downcast_ref::<T>()).cloned(),
+            Verdict::Stale(looks) => {
+                let at = answers.len().saturating_sub(looks + 1);
+                answers.get(at).and_then(|answer| answer.downcast_ref::<T>()).cloned()
+            }
             Verdict::Empty => seen.empty(),
             Verdict::Partial => seen.partial(),
             _ => None,

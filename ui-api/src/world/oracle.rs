@@ -129,7 +129,7 @@ impl Oracle {
             return;
         }
         known.looked = seen.count;
-        known.was_lied_to = matches!(seen.verdict, Verdict::Stale | Verdict::Empty | Verdict::Slow(_));
+        known.was_lied_to = matches!(seen.verdict, Verdict::Stale(_) | Verdict::Empty | Verdict::Slow(_));
     }
 }
 

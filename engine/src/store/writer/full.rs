@@ -82,16 +82,19 @@ pub(super) async fn commit(
             tell_low(inner, writer);
             Ok(())
         }
-        Err(CommitError::Full(why)) => {
-            if !inner.room.is_known_full() {
-                tracing::error!(error = why, "the disk is full: the store cannot be written");
-                let message = "The disk was full: nothing could be written";
-                note(inner, writer, EventKind::Warning, "DiskFull", message);
-            }
-            Err(CommitError::Full(inner.room.is_full(&why)))
-        }
+        Err(CommitError::Full(why)) => refused(inner, writer, &why),
         other => other,
     }
+}
+
+/// There is no room for a batch, and none to be made; that is told once.
+pub(super) fn refused(inner: &Inner, writer: &mut Writer, why: &str) -> Result<(), CommitError> {
+    if !inner.room.is_known_full() {
+        tracing::error!(error = why, "the disk is full: the store cannot be written");
+        let message = "The disk was full: nothing could be written";
+        note(inner, writer, EventKind::Warning, "DiskFull", message);
+    }
+    Err(CommitError::Full(inner.room.is_full(why)))
 }
 
 /// Tells once that nothing new is taken, and when that is over.

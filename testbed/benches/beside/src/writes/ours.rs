@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use hearth_engine::store::{Beneath, Commit, Gate};
+use hearth_engine::store::{Beneath, Commit, Gate, Refusal};
 use hearth_engine::{Key, Object, Query, Store, WriteError, WriteOptions};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -36,7 +36,7 @@ struct Commits(Mutex<HashMap<u64, Instant>>);
 
 #[async_trait]
 impl Gate for Commits {
-    async fn enter(&self) -> Result<(), String> {
+    async fn enter(&self) -> Result<(), Refusal> {
         Ok(())
     }
 
