@@ -356,6 +356,14 @@ impl Store {
         self.inner.reader.events(query).await
     }
 
+    /// The same of what is down already, and nothing is written for it: for who looks on.
+    ///
+    /// # Errors
+    /// A storage error.
+    pub async fn events_down(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
+        self.inner.reader.events(query).await
+    }
+
     /// Every spec write of one object, oldest first.
     ///
     /// # Errors

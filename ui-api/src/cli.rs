@@ -12,11 +12,11 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub mod exit;
 pub mod output;
 mod kubeconfig;
-mod client;
-mod resource;
-mod duration;
-mod manifest;
-mod caret;
+pub(crate) mod client;
+pub(crate) mod resource;
+pub(crate) mod duration;
+pub(crate) mod manifest;
+pub(crate) mod caret;
 mod table;
 mod yaml;
 mod jsonpath;
@@ -29,8 +29,8 @@ mod delete;
 mod family;
 mod events;
 mod describe;
-mod why;
-mod text_diff;
+pub(crate) mod why;
+pub(crate) mod text_diff;
 mod differences;
 mod drift;
 mod consent;
@@ -44,6 +44,7 @@ mod backup;
 mod restore;
 mod explain;
 mod validate;
+mod test;
 mod compose;
 mod import;
 mod completion;
@@ -130,6 +131,7 @@ enum Remote {
 #[derive(Debug, Subcommand)]
 enum Local {
     Validate(validate::Validate),
+    Test(test::Test),
     Explain(explain::Explain),
     Compose(compose::Compose),
     Import(import::Import),
@@ -153,6 +155,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         cli => cli,
     };
     let out = Output::standard(cli.globals.color, cli.globals.quiet);
+    // Each world turns a runtime of its own.
+    if let Command::Local(Local::Test(args)) = &cli.command {
+        return concluded(test::run(args, &out), &out).into();
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let exit = match runtime {
         Ok(runtime) => runtime.block_on(interruptible(cli, &out)),
@@ -183,7 +189,11 @@ async fn interruptible(cli: Cli, out: &Output) -> Exit {
 }
 
 async fn finish(cli: Cli, out: &Output) -> Exit {
-    match Box::pin(dispatch(cli, out)).await {
+    concluded(Box::pin(dispatch(cli, out)).await, out)
+}
+
+fn concluded(outcome: Outcome, out: &Output) -> Exit {
+    match outcome {
         Ok(exit) => exit,
         // Whoever read the data has gone, and wants to hear no more.
         Err(_) if out.is_closed() => Exit::Done,
@@ -200,6 +210,7 @@ async fn dispatch(cli: Cli, out: &Output) -> Outcome {
             backup::run(args, || Client::open(kubeconfig.as_deref(), context.as_deref(), None), out).await
         }
         Command::Local(Local::Validate(args)) => validate::run(&args, namespace.as_deref(), out),
+        Command::Local(Local::Test(args)) => test::run_aside(&args, out),
         Command::Local(Local::Explain(args)) => explain::run(&args, out),
         Command::Local(Local::Compose(args)) => compose::run(&args, out),
         Command::Local(Local::Import(args)) => import::run(&args, out),

@@ -5,6 +5,7 @@
 //! - [`recover`]: what a person can do when the store and the machine do not belong together.
 //! - [`server`]: TLS, sign-in, the Kubernetes protocol, and the few places beside it.
 //! - [`world`]: the whole of it over a pretend machine, one happening at a time, for tests.
+//! - [`cases`]: `hearth test`: cases over such a world.
 //! - [`backup`]: a home's store, key and credentials in one file.
 #![forbid(unsafe_code)]
 
@@ -15,3 +16,4 @@ pub mod recover;
 pub mod serve;
 pub mod server;
 pub mod world;
+pub mod cases;

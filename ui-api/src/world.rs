@@ -12,7 +12,7 @@
 //! - [`oracle`]: what must hold at every moment.
 //! - [`crash`]: a crash at every boundary of a wish.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ use tokio::runtime::Runtime;
 
 pub mod trouble;
 pub mod random;
+pub mod happened;
 pub mod gates;
 pub mod hands;
 pub mod settle;
@@ -42,6 +43,7 @@ pub mod oracle;
 pub mod crash;
 
 pub use gates::{Gates, Point, Verdict};
+pub use happened::Happened;
 pub use trouble::{Trouble, TroubleKind};
 
 use hands::Gated;
@@ -49,8 +51,6 @@ use random::Random;
 
 /// When every world begins.
 const BEGINNING: &str = "2026-03-01T12:00:00Z";
-/// How many lines of the trace are kept for a failure.
-const KEPT_LINES: usize = 300;
 /// How readily a kind of thing goes on, of which each seed gives it one.
 const GRUDGES: [u64; 4] = [1, 8, 64, 64];
 /// The longest a single happening takes, on the world's clock.
@@ -60,6 +60,12 @@ const MOST_WITHOUT_REST: u64 = 400_000;
 /// So long has nothing been to do that it was a pause.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Tells a call that is let go on how it does.
+pub type Verdicts = Box<dyn FnMut(&Point) -> Verdict>;
+/// Listens to what happens, and only tells.
+pub type Teller = Box<dyn FnMut(&mut Seen<'_>)>;
+/// What happens to the machine by itself, later.
+type Later = Box<dyn FnOnce(&Machine)>;
 /// Looks on, and judges: says what does not hold.
 pub type Watcher = Box<dyn FnMut(&mut Seen<'_>) -> Result<(), String>>;
 
@@ -71,9 +77,11 @@ pub struct World {
     pub gates: Gates,
     pub config: Config,
     /// What a call that is let go on is told.
-    pub faults: Box<dyn FnMut(&Point) -> Verdict>,
+    pub faults: Verdicts,
     /// What is looked at whenever nothing can run.
     pub watcher: Option<Watcher>,
+    /// Who is told of it then.
+    pub teller: Option<Teller>,
     pub happened: Happened,
     /// Holds the data; removed with the world.
     _folder: TempDir,
@@ -81,6 +89,8 @@ pub struct World {
     uids: Arc<AtomicU64>,
     process: Option<Process>,
     grudges: BTreeMap<Kind, u64>,
+    /// What happens to the machine by itself, and when; soonest first.
+    later: Vec<(Duration, Later)>,
 }
 
 /// What a watcher sees: the home at one moment, and what was just let go on.
@@ -93,20 +103,14 @@ pub struct Seen<'a> {
     pub verdict: &'a Verdict,
     /// Counts what has happened.
     pub count: u64,
+    runtime: &'a Runtime,
 }
 
-/// What has happened so far.
-#[derive(Clone, Default)]
-pub struct Happened {
-    pub count: u64,
-    pub commits: u64,
-    /// Calls that change the machine.
-    pub changes: u64,
-    /// Over every line of the trace.
-    pub hash: u64,
-    /// Happenings since there last was nothing to do for a while.
-    without_pause: u64,
-    last: VecDeque<String>,
+impl Seen<'_> {
+    /// Asks something of the store at this moment; nothing else happens meanwhile.
+    pub fn ask<T>(&self, question: impl Future<Output = T>) -> T {
+        self.runtime.block_on(question)
+    }
 }
 
 /// What kind of thing waits at a gate, as far as a seed's grudges go.
@@ -160,12 +164,14 @@ impl World {
             config,
             faults: Box::new(|_| Verdict::Go),
             watcher: None,
+            teller: None,
             happened: Happened::default(),
             _folder: folder,
             random: Random::new(seed),
             uids: Arc::new(AtomicU64::new(uids)),
             process: None,
             grudges: BTreeMap::new(),
+            later: Vec::new(),
         })
     }
 
@@ -221,6 +227,61 @@ impl World {
     pub fn crash(&mut self) {
         self.process = None;
         self.gates = Gates::default();
+    }
+
+    /// From now on another seed decides; for a world that nobody serves.
+    pub fn reseed(&mut self, seed: u64) {
+        (self.seed, self.random) = (seed, Random::new(seed));
+        self.grudges.clear();
+    }
+
+    /// Lets time pass while nobody serves.
+    pub fn stay_down(&mut self, time: Duration) {
+        let until = self.clock.elapsed() + time;
+        while let Some((at, _)) = self.later.first()
+            && *at <= until
+        {
+            self.clock.advance(at.saturating_sub(self.clock.elapsed()));
+            self.catch_up();
+        }
+        self.clock.advance(until.saturating_sub(self.clock.elapsed()));
+    }
+
+    /// After this time something happens to the machine by itself.
+    pub fn after(&mut self, time: Duration, what: impl FnOnce(&Machine) + 'static) {
+        let at = self.clock.elapsed() + time;
+        let place = self.later.partition_point(|(other, _)| *other <= at);
+        self.later.insert(place, (at, Box::new(what)));
+    }
+
+    /// What was yet to happen to the machine by itself happens now.
+    pub fn over_at_once(&mut self) {
+        for (_, what) in std::mem::take(&mut self.later) {
+            what(&self.machine);
+        }
+    }
+
+    /// Whether anything is yet to happen to the machine by itself.
+    pub fn is_more_to_come(&self) -> bool {
+        !self.later.is_empty()
+    }
+
+    /// Lets happen what is due by now.
+    fn catch_up(&mut self) {
+        while self.later.first().is_some_and(|(at, _)| *at <= self.clock.elapsed()) {
+            let (_, what) = self.later.remove(0);
+            what(&self.machine);
+        }
+    }
+
+    /// Asks something of what is served; nothing else happens meanwhile, so it must need nothing of others.
+    pub fn ask<T>(&self, question: impl Future<Output = T>) -> T {
+        self.process().runtime.block_on(question)
+    }
+
+    /// Whether it is served.
+    pub fn is_served(&self) -> bool {
+        self.process.is_some()
     }
 
     /// The store of what is served.
@@ -280,8 +341,11 @@ impl World {
     }
 
     fn step_in(&mut self, runtime: &Runtime, store: Option<&Store>) -> Result<(), Trouble> {
+        self.catch_up();
         let Some((id, point)) = self.choose() else {
-            let by = self.clock.next_due().expect("somebody always sleeps: the minutely look");
+            let later = self.later.first().map(|(at, _)| at.saturating_sub(self.clock.elapsed()));
+            let sleeper = self.clock.next_due().into_iter().chain(later).min();
+            let by = sleeper.expect("somebody always sleeps: the minutely look");
             self.clock.advance(by);
             if by >= PAUSE {
                 self.happened.without_pause = 0;
@@ -294,10 +358,15 @@ impl World {
         let by = Duration::from_millis(self.random.below(LONGEST_MS + 1) as u64);
         drive(runtime, &self.gates);
         let mut judged = Ok(());
-        if let (Some(store), Some(mut watcher)) = (store, self.watcher.take()) {
+        if let Some(store) = store {
             let (machine, now, count) = (&self.machine, self.clock.elapsed(), self.happened.count);
-            judged = watcher(&mut Seen { store, machine, now, point: &point, verdict: &verdict, count });
-            self.watcher = Some(watcher);
+            let mut seen = Seen { store, machine, now, point: &point, verdict: &verdict, count, runtime };
+            if let Some(teller) = &mut self.teller {
+                teller(&mut seen);
+            }
+            if let Some(watcher) = &mut self.watcher {
+                judged = watcher(&mut seen);
+            }
         }
         self.clock.advance(by);
         judged.map_err(|broken| self.trouble(TroubleKind::Broken, broken))
@@ -337,25 +406,6 @@ impl World {
             return Ok(());
         }
         Err(self.trouble(TroubleKind::Unrest, "it works on and on without a pause"))
-    }
-}
-
-impl Happened {
-    /// Notes a line of the trace.
-    pub fn line(&mut self, line: String) {
-        for byte in line.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        if self.last.len() == KEPT_LINES {
-            self.last.pop_front();
-        }
-        self.last.push_back(line);
-    }
-
-    /// The last lines of the trace.
-    pub fn tail(&self, lines: usize) -> String {
-        let skipped = self.last.len().saturating_sub(lines);
-        self.last.iter().skip(skipped).map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -96,6 +96,6 @@ fn is_reached(state: &State, container: &Container, host: &str) -> bool {
 }
 
 fn is_mute(state: &State, container: &Container) -> bool {
-    let told = |key: &str| state.behaviours.get(key) == Some(&Behaviour::Mute);
-    told(&container.name) || told(&container.image_reference)
+    let is_told = |called: &str| state.goes_by(container, called);
+    state.behaviours.iter().any(|(called, behaviour)| *behaviour == Behaviour::Mute && is_told(called))
 }

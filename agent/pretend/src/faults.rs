@@ -60,6 +60,44 @@ pub enum Backend {
 }
 
 impl Op {
+    /// Every one.
+    pub const ALL: [Self; 34] = [
+        Self::ListContainers,
+        Self::InspectContainer,
+        Self::CreateContainer,
+        Self::StartContainer,
+        Self::StopContainer,
+        Self::RemoveContainer,
+        Self::ReadLogs,
+        Self::ListNetworks,
+        Self::InspectNetwork,
+        Self::CreateNetwork,
+        Self::RemoveNetwork,
+        Self::ConnectNetwork,
+        Self::DisconnectNetwork,
+        Self::InspectImage,
+        Self::PullImage,
+        Self::RemoveImage,
+        Self::Subscribe,
+        Self::ReadProxy,
+        Self::ResetProxy,
+        Self::WriteProxy,
+        Self::InspectLeaf,
+        Self::MakeLeaf,
+        Self::SetLeaf,
+        Self::RemoveLeaf,
+        Self::ListLeaves,
+        Self::SaveFiles,
+        Self::LoadFiles,
+        Self::RemoveFiles,
+        Self::FindGiven,
+        Self::Give,
+        Self::TakeBack,
+        Self::ReadPackage,
+        Self::AdoptLeaf,
+        Self::ListInstances,
+    ];
+
     /// Which part of the machine does it.
     pub fn backend(self) -> Backend {
         match self {

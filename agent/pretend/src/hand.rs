@@ -311,8 +311,7 @@ fn put(set: &mut std::collections::BTreeSet<String>, what: &str, is_in: bool) {
 
 /// What a container does has changed, so its health is looked at again.
 fn check_those(state: &mut State, name_or_reference: &str) {
-    let is_meant =
-        |each: &&Container| each.name == name_or_reference || each.image_reference == name_or_reference;
+    let is_meant = |each: &&Container| state.goes_by(each, name_or_reference);
     let names: Vec<String> =
         state.containers.values().filter(is_meant).map(|each| each.name.clone()).collect();
     for name in names {

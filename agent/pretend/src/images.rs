@@ -32,6 +32,13 @@ pub(crate) struct Image {
     pub(crate) labels: BTreeMap<String, String>,
 }
 
+impl Image {
+    /// Whether it is kept under this tag.
+    pub(crate) fn has_tag(&self, tag: &str) -> bool {
+        self.tags.contains(tag)
+    }
+}
+
 /// What an image says of its containers.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Says {

@@ -93,6 +93,12 @@ impl State {
         self.container(name_or_id).map(|container| container.name.clone())
     }
 
+    /// Whether a container is meant by its name, by the reference it was made with, or by a tag of its image.
+    pub(crate) fn goes_by(&self, container: &Container, called: &str) -> bool {
+        let has_tag = || self.images.get(&container.image_id).is_some_and(|image| image.has_tag(called));
+        container.name == called || container.image_reference == called || has_tag()
+    }
+
     /// The network of that name or id.
     pub(crate) fn network(&self, name_or_id: &str) -> Option<&Network> {
         self.networks.get(name_or_id).or_else(|| self.networks.values().find(|each| each.id == name_or_id))

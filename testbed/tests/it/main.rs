@@ -20,5 +20,6 @@ mod licences;
 mod mutations;
 mod names;
 mod parity;
+mod scenarios;
 mod schemas;
 mod tidy;

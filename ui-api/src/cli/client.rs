@@ -33,7 +33,7 @@ const HOUSEHOLD: &str = "household";
 
 /// A server, and who asks it for what.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(crate) struct Client {
     http: kube::Client,
     address: String,
     namespace: String,
@@ -92,6 +92,11 @@ impl Client {
             )
         })?;
         Ok(Self { http, address, namespace, beside: None })
+    }
+
+    /// A client of a home in this process.
+    pub(crate) fn within(http: kube::Client, namespace: &str) -> Self {
+        Self { http, address: "this process".into(), namespace: namespace.to_owned(), beside: None }
     }
 
     /// The same client, which shows what the server says beside its answers, each once.

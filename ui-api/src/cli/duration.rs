@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// One sentence with how to write it.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let bad = || format!("{text:?} is not a span of time; write it as 90s, 5m, 1h30m or 2d");
     let (mut seconds, mut digits) = (0u64, String::new());
     for letter in text.chars() {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// A span in at most two units: `45s`, `12m`, `3h20m`, `40d`.
-pub(super) fn shown(seconds: i64) -> String {
+pub(crate) fn shown(seconds: i64) -> String {
     let two = |large: i64, unit: char, small: i64, small_unit: char| match small {
         0 => format!("{large}{unit}"),
         _ => format!("{large}{unit}{small}{small_unit}"),

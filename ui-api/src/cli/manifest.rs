@@ -159,10 +159,7 @@ fn manifest(
     checked: bool,
 ) -> Result<Manifest, Vec<Problem>> {
     let mut value = document.value.clone();
-    let found = identify(&mut value, namespace).and_then(|target| {
-        let problems = if checked { problems_of(&target, &value) } else { Vec::new() };
-        if problems.is_empty() { Ok(target) } else { Err(problems) }
-    });
+    let found = if checked { judge(&mut value, namespace) } else { identify(&mut value, namespace) };
     let place = |problem: Problem| match document.position(&problem.field) {
         Some(position) => problem.at(file, position),
         None => Problem { file: Some(file.to_owned()), ..problem },
@@ -173,8 +170,21 @@ fn manifest(
     }
 }
 
+/// Judges an object by all that can be told without a server; its namespace is filled in.
+///
+/// # Errors
+/// Every problem.
+pub(crate) fn judge(value: &mut Value, namespace: &str) -> Result<Target, Vec<Problem>> {
+    let target = identify(value, namespace)?;
+    let problems = problems_of(&target, value);
+    if problems.is_empty() { Ok(target) } else { Err(problems) }
+}
+
 /// Which object a document is; its namespace is filled in.
-fn identify(value: &mut Value, namespace: &str) -> Result<Target, Vec<Problem>> {
+///
+/// # Errors
+/// What is missing or unknown of kind, name and namespace.
+pub(crate) fn identify(value: &mut Value, namespace: &str) -> Result<Target, Vec<Problem>> {
     if !value.is_object() {
         return Err(vec![Problem::new(
             "",

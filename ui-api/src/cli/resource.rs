@@ -34,7 +34,7 @@ pub(super) fn kinds() -> &'static [Arc<KindInfo>] {
 ///
 /// # Errors
 /// No kind of that name, with the nearest one.
-pub(super) fn kind_named(word: &str) -> Result<Arc<KindInfo>, Failure> {
+pub(crate) fn kind_named(word: &str) -> Result<Arc<KindInfo>, Failure> {
     if let Some(kind) = kinds().iter().find(|kind| kind.answers_to(word)) {
         return Ok(kind.clone());
     }
@@ -57,18 +57,18 @@ pub(super) fn kind_called(kind: &str) -> Option<Arc<KindInfo>> {
 
 /// One object on the server.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// Its kind.
-    pub(super) kind: Arc<KindInfo>,
+    pub(crate) kind: Arc<KindInfo>,
     /// Its namespace; absent for kinds of the whole machine.
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// Its name.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 impl Target {
     /// An object of a kind; the namespace is dropped where the kind has none.
-    pub(super) fn new(kind: Arc<KindInfo>, namespace: &str, name: &str) -> Self {
+    pub(crate) fn new(kind: Arc<KindInfo>, namespace: &str, name: &str) -> Self {
         let namespace = (kind.scope == Scope::Namespaced).then(|| namespace.to_owned());
         Self { kind, namespace, name: name.to_owned() }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::{Client, Trouble};
 use super::describe::{answer, differences, last_lines, until};
 use super::events;
-use super::exit::{Exit, Outcome};
+use super::exit::{Exit, Failure, Outcome};
 use super::family::{Family, gather};
 use super::output::{Output, Tone, paint, width_of};
 use super::resource::{Target, parse_one};
@@ -44,7 +44,16 @@ struct Step {
 /// # Errors
 /// No such object, no server.
 pub(super) async fn run(args: Why, client: &Client, out: &Output) -> Outcome {
-    let target = parse_one(&args.object, client.namespace())?;
+    answer_for(&args.object, client, out).await?;
+    Ok(Exit::Done)
+}
+
+/// Says why an object, called `KIND/NAME`, stands as it does.
+///
+/// # Errors
+/// No such object, no server.
+pub(crate) async fn answer_for(object: &[String], client: &Client, out: &Output) -> Result<(), Failure> {
+    let target = parse_one(object, client.namespace())?;
     let object = client.one(&target).await?;
     let steps = walk(&target, object, client).await?;
     let is_ready = |step: &Step| verdict_of(step) == Some(Verdict::Ready);
@@ -59,7 +68,7 @@ pub(super) async fn run(args: Why, client: &Client, out: &Output) -> Outcome {
         chain(&way, root, out).iter().for_each(|line| out.line(&format!("  {line}")));
     }
     details(root, client, out).await?;
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Follows `blockedBy`, or where nothing is named, the parts that are unwell. The first step is the object itself.

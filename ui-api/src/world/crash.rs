@@ -5,18 +5,15 @@
 //! to begin, a reply is on its way) are one and the same crash, and it is tried once.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use hearth_engine::{Clock, WriteError};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::settle::{declare, key, remove};
+use super::settle::{CALM, declare, key, remove};
 use super::snapshot::{Snapshot, differences};
 use super::{Trouble, TroubleKind, World};
 
-/// Everything is surveyed each minute: what has not moved for so long has come to rest but for the full look.
-const QUIET: Duration = Duration::from_secs(150);
 /// What is written whole comes out in fewer or more writes by what happens to be gathered in one.
 const GATHERED: &[&str] = &["write proxy", "reset proxy", "save files"];
 /// What is never asked for once more.
@@ -64,7 +61,7 @@ impl Wish {
     }
 
     /// Asks for all of it, each once the one before is answered; it is written when the seed lets it be.
-    fn ask(&self, world: &World) -> JoinHandle<Result<(), WriteError>> {
+    pub fn ask(&self, world: &World) -> JoinHandle<Result<(), WriteError>> {
         let (store, all) = (world.store(), self.0.clone());
         world.spawn(async move {
             for asked in all {
@@ -139,7 +136,7 @@ pub fn walk(
             count += 1;
             let (was_answered, after) = (asked.is_finished(), world.happened.tail(1));
             take(Wreck { world: world.fork(world.seed)?, was_answered, after })?;
-        } else if time.saturating_sub(quiet_since) > QUIET && !world.waits() {
+        } else if time.saturating_sub(quiet_since) > CALM && !world.waits() {
             return Ok(count);
         }
     }
@@ -179,7 +176,7 @@ impl Wreck {
 /// How it differs.
 pub fn settles_to(world: &mut World, end: &Snapshot, what: &str) -> Result<(), Trouble> {
     // Most are there at once; the rest is given all the time there is before it is called wrong.
-    let settled = world.quiet_for(QUIET);
+    let settled = world.quiet_for(CALM);
     if settled.is_ok() && differences(end, &world.snapshot()).is_empty() {
         return Ok(());
     }

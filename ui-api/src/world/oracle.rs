@@ -53,6 +53,10 @@ impl World {
 
 impl Oracle {
     fn watch(&mut self, seen: &mut Seen<'_>) -> Result<(), String> {
+        if matches!(seen.point, Point::Write) && *seen.verdict != Verdict::Go {
+            // No status can be told while the disk refuses; the store itself says so then.
+            self.known.values_mut().for_each(|known| known.held = (seen.count, seen.now));
+        }
         let is_news = match seen.point {
             Point::Call(Op::InspectContainer | Op::LoadFiles, _) | Point::Written(_) | Point::Event(..) => {
                 true

@@ -1,5 +1,8 @@
 //! What holds of every home at rest, whatever it was asked for: a look moves nothing, and neither does a restart.
 
+use std::time::Duration;
+
+use super::settle::QUIET;
 use super::snapshot::differences;
 use super::{Trouble, TroubleKind, World};
 
@@ -46,11 +49,19 @@ impl World {
     /// # Errors
     /// What it changed.
     pub fn restarts_the_same(&mut self) -> Result<(), Trouble> {
+        self.restarts_the_same_by(QUIET)
+    }
+
+    /// The same, where it is taken to be at rest once nothing has moved for so long.
+    ///
+    /// # Errors
+    /// What it changed.
+    pub fn restarts_the_same_by(&mut self, quiet: Duration) -> Result<(), Trouble> {
         let before = self.snapshot();
         let changes = self.happened.changes;
         self.crash();
         self.start()?;
-        self.settle()?;
+        self.quiet_for(quiet)?;
         let differences = differences(&before, &self.snapshot());
         if !differences.is_empty() {
             let said = format!("after a restart:\n{}", differences.join("\n"));

@@ -12,7 +12,9 @@ use super::{Trouble, TroubleKind, World};
 
 /// Everything is looked at again within 12 minutes (10, and a fifth of it), and surveyed each minute: what has not
 /// moved for so long is at rest.
-const QUIET: Duration = Duration::from_secs(13 * 60);
+pub(crate) const QUIET: Duration = Duration::from_secs(13 * 60);
+/// Everything is surveyed each minute: what has not moved for so long has come to rest but for the full look.
+pub(crate) const CALM: Duration = Duration::from_secs(150);
 /// Whatever is still failing by then is failing for good.
 const LIMIT: Duration = Duration::from_secs(6 * 3600);
 
@@ -31,13 +33,15 @@ impl World {
     /// As for [`World::settle`].
     pub fn quiet_for(&mut self, quiet: Duration) -> Result<(), Trouble> {
         let limit = self.clock.elapsed() + LIMIT;
-        let (mut moved, mut since) = (self.moved(), self.clock.elapsed());
+        // What the machine does by itself may set something moving as well.
+        let standing = |world: &Self| (world.moved(), world.is_more_to_come());
+        let (mut moved, mut since) = (standing(self), self.clock.elapsed());
         loop {
             self.step()?;
             let now = self.clock.elapsed();
-            if self.moved() != moved {
-                (moved, since) = (self.moved(), now);
-            } else if now.saturating_sub(since) >= quiet && !self.waits() {
+            if standing(self) != moved {
+                (moved, since) = (standing(self), now);
+            } else if now.saturating_sub(since) >= quiet && !self.waits() && !self.is_more_to_come() {
                 return Ok(());
             }
             if now > limit {
@@ -45,6 +49,32 @@ impl World {
                 return Err(self.trouble(TroubleKind::Unrest, said));
             }
         }
+    }
+
+    /// Goes on for so long, whatever happens.
+    ///
+    /// # Errors
+    /// Where something that must always hold does not.
+    pub fn wait(&mut self, time: Duration) -> Result<(), Trouble> {
+        let until = self.clock.elapsed() + time;
+        // A clock of its own is woken then, so that time does not jump past it.
+        self.after(time, |_| {});
+        while self.clock.elapsed() < until {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Goes on until a question is answered: who asks may have to wait for what others do.
+    ///
+    /// # Errors
+    /// Where something that must always hold does not.
+    pub fn answer<T: Send + 'static>(
+        &mut self,
+        question: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let asked = self.spawn(question);
+        self.until_over(asked)
     }
 
     /// What has moved so far: commits, changes that were asked of the machine, and what it did by itself.

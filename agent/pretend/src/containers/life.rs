@@ -346,8 +346,10 @@ pub(crate) fn check_again(state: &mut State, name: &str) {
 }
 
 fn behaviour_of(state: &State, container: &Container) -> Option<Behaviour> {
-    let told = |key: &str| state.behaviours.get(key).cloned();
-    told(&container.name).or_else(|| told(&container.image_reference))
+    let mut told = state.behaviours.iter().filter(|(called, _)| state.goes_by(container, called));
+    // What is said of it by name goes before what is said of its image.
+    let of_image = told.clone().next();
+    told.find(|(called, _)| **called == container.name).or(of_image).map(|(_, behaviour)| behaviour.clone())
 }
 
 /// Tells something of a container.
