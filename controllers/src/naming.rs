@@ -87,11 +87,18 @@ pub enum Ownership {
 /// Whose a thing with these labels is, for the object of `uid`. What another store made is ours only where its object
 /// was taken over with its uid; everything else of it stays that home's.
 pub fn ownership(labels_seen: &BTreeMap<String, String>, uid: &str, store: &Store) -> Ownership {
+    whose(labels_seen, uid, store.lineage(), |of| store.is_adopted(of))
+}
+
+fn whose(
+    labels_seen: &BTreeMap<String, String>,
+    uid: &str,
+    lineage: &str,
+    is_adopted: impl Fn(&str) -> bool,
+) -> Ownership {
     match (labels_seen.get(labels::LINEAGE), labels_seen.get(labels::UID)) {
-        (Some(of), Some(made_for)) if made_for == uid && (of == store.lineage() || store.is_adopted(of)) => {
-            Ownership::Mine
-        }
-        (Some(of), Some(_)) if of == store.lineage() => Ownership::Predecessor,
+        (Some(of), Some(made_for)) if made_for == uid && (of == lineage || is_adopted(of)) => Ownership::Mine,
+        (Some(of), Some(_)) if of == lineage => Ownership::Predecessor,
         (Some(_), Some(_)) => Ownership::OtherHome,
         _ => Ownership::Foreign,
     }
@@ -146,7 +153,29 @@ fn with_hash(label: &str, hash: &str, longest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Naming, dns_label, image_name, part_name};
+    use std::collections::BTreeMap;
+
+    use hearth_meta::labels;
+
+    use super::{Naming, Ownership, dns_label, image_name, part_name, whose};
+
+    #[test]
+    fn a_thing_is_ours_only_where_this_store_or_one_taken_over_made_it_for_this_object() {
+        let whose = |of: Option<&str>, made_for: Option<&str>| {
+            let of = of.map(|of| (labels::LINEAGE.to_owned(), of.to_owned()));
+            let made_for = made_for.map(|uid| (labels::UID.to_owned(), uid.to_owned()));
+            let seen: BTreeMap<String, String> = of.into_iter().chain(made_for).collect();
+            whose(&seen, "u", "home", |of| of == "taken-over")
+        };
+        assert_eq!(whose(Some("home"), Some("u")), Ownership::Mine);
+        assert_eq!(whose(Some("taken-over"), Some("u")), Ownership::Mine);
+        assert_eq!(whose(Some("home"), Some("older")), Ownership::Predecessor);
+        assert_eq!(whose(Some("taken-over"), Some("older")), Ownership::OtherHome);
+        assert_eq!(whose(Some("other"), Some("u")), Ownership::OtherHome, "a label alone is no proof");
+        assert_eq!(whose(Some("home"), None), Ownership::Foreign);
+        assert_eq!(whose(None, Some("u")), Ownership::Foreign);
+        assert_eq!(whose(None, None), Ownership::Foreign);
+    }
 
     #[test]
     fn labels_stay_readable_and_differ_where_the_text_does() {

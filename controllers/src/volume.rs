@@ -80,32 +80,7 @@ impl Controller for VolumeController {
     }
 
     fn diff(&self, wanted: &Wanted<Volume>, facts: &LeafState) -> Seen {
-        match (facts, wanted.gone) {
-            (LeafState::Absent, _) => Seen::Absent,
-            // What is not ours, or stays by policy, does not stand against the object's going.
-            (LeafState::Unsafe(_), true) => Seen::Absent,
-            (LeafState::Present(leaf), true) => {
-                if removes(wanted, leaf) {
-                    Seen::Ours(Vec::new())
-                } else {
-                    Seen::Absent
-                }
-            }
-            (LeafState::Unsafe(what), false) => {
-                Seen::Ours(vec![FieldDiff::new("spec.path", Some("a folder".into()), Some(what.clone()))])
-            }
-            (LeafState::Present(leaf), false) if leaf.marker.as_deref() == Some(wanted.uid()) => {
-                Seen::Ours(leaf_differences(&wanted.object, leaf))
-            }
-            (LeafState::Present(_), false) if was_made(wanted) => Seen::Ours(vec![FieldDiff::new(
-                "spec.path",
-                Some("the data that was here".into()),
-                Some("another folder".into()),
-            )]),
-            (LeafState::Present(_), false) => {
-                Seen::Foreign("A folder that this volume did not make is in its place".into())
-            }
-        }
+        seen(wanted, facts)
     }
 
     /// What else differs is known to the machine by other names than the spec.
@@ -117,33 +92,7 @@ impl Controller for VolumeController {
     }
 
     fn plan(&self, wanted: &[Wanted<Volume>], facts: &LeafState) -> Plan<VolumeStep> {
-        let Some(wanted) = wanted.first() else { return Plan::nothing() };
-        match facts {
-            LeafState::Present(leaf) if wanted.gone && removes(wanted, leaf) => {
-                Plan::steps(vec![VolumeStep::Remove])
-            }
-            _ if wanted.gone => Plan::nothing(),
-            LeafState::Unsafe(what) => Plan::stuck(
-                Reason::UnsafePath,
-                format!("In the place of the data is {what}; nothing is started on it"),
-            ),
-            LeafState::Absent if was_made(wanted) => Plan::stuck(
-                Reason::MarkerMissing,
-                "The data is gone: its folder was here and is not any more; nothing is started on an empty one",
-            ),
-            LeafState::Absent => Plan::steps(vec![VolumeStep::Make]),
-            LeafState::Present(leaf) if leaf.marker.as_deref() == Some(wanted.uid()) => {
-                let same = leaf_differences(&wanted.object, leaf).is_empty();
-                if same { Plan::nothing() } else { Plan::steps(vec![VolumeStep::Set]) }
-            }
-            LeafState::Present(_) if was_made(wanted) => Plan::stuck(
-                Reason::MarkerMissing,
-                "The data is gone: another folder is in its place; nothing is started on it",
-            ),
-            LeafState::Present(_) => {
-                Plan::stuck(Reason::NotOurs, "A folder that this volume did not make is in its place")
-            }
-        }
+        wanted.first().map_or_else(Plan::nothing, |wanted| plan(wanted, facts))
     }
 
     async fn act(&self, step: &VolumeStep, wanted: &[Wanted<Volume>], _cx: &Act) -> Result<(), StepError> {
@@ -178,6 +127,64 @@ impl Controller for VolumeController {
         let holds = seen.map(|_| matches!(outcome, Outcome::Steady));
         let conditions = vec![ready(holds, &status.common)];
         Report { status, conditions }
+    }
+}
+
+fn seen(wanted: &Wanted<Volume>, facts: &LeafState) -> Seen {
+    match (facts, wanted.gone) {
+        (LeafState::Absent, _) => Seen::Absent,
+        // What is not ours, or stays by policy, does not stand against the object's going.
+        (LeafState::Unsafe(_), true) => Seen::Absent,
+        (LeafState::Present(leaf), true) => {
+            if removes(wanted, leaf) {
+                Seen::Ours(Vec::new())
+            } else {
+                Seen::Absent
+            }
+        }
+        (LeafState::Unsafe(what), false) => {
+            Seen::Ours(vec![FieldDiff::new("spec.path", Some("a folder".into()), Some(what.clone()))])
+        }
+        (LeafState::Present(leaf), false) if leaf.marker.as_deref() == Some(wanted.uid()) => {
+            Seen::Ours(leaf_differences(&wanted.object, leaf))
+        }
+        (LeafState::Present(_), false) if was_made(wanted) => Seen::Ours(vec![FieldDiff::new(
+            "spec.path",
+            Some("the data that was here".into()),
+            Some("another folder".into()),
+        )]),
+        (LeafState::Present(_), false) => {
+            Seen::Foreign("A folder that this volume did not make is in its place".into())
+        }
+    }
+}
+
+fn plan(wanted: &Wanted<Volume>, facts: &LeafState) -> Plan<VolumeStep> {
+    match facts {
+        LeafState::Present(leaf) if wanted.gone && removes(wanted, leaf) => {
+            Plan::steps(vec![VolumeStep::Remove])
+        }
+        _ if wanted.gone => Plan::nothing(),
+        LeafState::Unsafe(what) => Plan::stuck(
+            Reason::UnsafePath,
+            format!("In the place of the data is {what}; nothing is started on it"),
+        ),
+        LeafState::Absent if was_made(wanted) => Plan::stuck(
+            Reason::MarkerMissing,
+            "The data is gone: its folder was here and is not any more; nothing is started on an empty one",
+        ),
+        LeafState::Absent => Plan::steps(vec![VolumeStep::Make]),
+        LeafState::Present(leaf) if leaf.marker.as_deref() == Some(wanted.uid()) => {
+            let same = leaf_differences(&wanted.object, leaf).is_empty();
+            if same { Plan::nothing() } else { Plan::steps(vec![VolumeStep::Set]) }
+        }
+        LeafState::Present(_) if was_made(wanted) => Plan::stuck(
+            Reason::MarkerMissing,
+            "The data is gone: another folder is in its place; nothing is started on it",
+        ),
+        LeafState::Present(_) => {
+            Plan::stuck(Reason::NotOurs, "A folder that this volume did not make is in its place")
+        }
     }
 }
 
@@ -229,3 +236,6 @@ fn leaf_differences(volume: &Volume, leaf: &LeafFacts) -> Vec<FieldDiff> {
     }
     differences
 }
+
+#[cfg(test)]
+mod tests;
