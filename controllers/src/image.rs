@@ -20,7 +20,7 @@ use hearth_engine::controller::{
 use hearth_engine::{Key, Object, Query, Store};
 use hearth_kinds::image::Pull;
 use hearth_kinds::{Image, ImageStatus};
-use hearth_meta::{Condition, ObjectRef, Progress, Reason, Time, Unit};
+use hearth_meta::{Condition, ObjectRef, Progress, Reason, Time, Unit, labels};
 
 use crate::fault::{blind, failed};
 use crate::wakes::wakes;
@@ -41,7 +41,8 @@ pub struct ImagesSeen {
     users: i64,
     /// Whether a Container refers to this image, through whichever object.
     in_use: bool,
-    /// Containers that are still made of it and no longer refer to it: they are about to be replaced.
+    /// Containers that are still made of it, or may be for all that was told of them, and no longer refer to it: they
+    /// are about to be replaced.
     leaving: Vec<ObjectRef>,
     /// Whether another Image object that stays means the same image.
     shared: bool,
@@ -63,7 +64,7 @@ impl ImagesSeen {
         let pulled =
             |other: &Arc<Object>| serde_json::from_value(other.status()["pulledAt"].clone()).ok().flatten();
         Self {
-            leaving: leaving(here.as_ref(), images, containers),
+            leaving: leaving(here.as_ref(), wanted, images, containers),
             here,
             users: i64::try_from(users(wanted.name())).unwrap_or(i64::MAX),
             in_use: images.iter().filter(same).any(|image| users(image.name()) > 0),
@@ -107,7 +108,8 @@ impl Controller for ImageController {
 
     fn triggers(&self) -> Triggers {
         let users = Reference::to("Container", images_of_container).where_it(|old, new| {
-            old.spec()["image"] != new.spec()["image"] || old.status()["imageId"] != new.status()["imageId"]
+            let changed = |field: &str| old.status()[field] != new.status()[field];
+            old.spec()["image"] != new.spec()["image"] || changed("imageId") || changed("observedGeneration")
         });
         Triggers { owned: Vec::new(), referenced: vec![users] }
     }
@@ -305,27 +307,45 @@ fn pull_failed(reference: &str, fault: Fault) -> StepError {
     StepError::new(Reason::PullFailed, format!("{reference}: {fault}"))
 }
 
-/// The image a container refers to, and whichever goes and is what it is made of: that one waits for it.
+/// The image a container refers to, and whichever goes and may be what it is made of: that one waits for it.
 fn images_of_container(container: &Object, store: &Store) -> Vec<Key> {
     let referred = container.spec()["image"]["ref"].as_str().map(|name| Key::new("Image", "", name));
     let made_of = &container.status()["imageId"];
+    let owner = owner_of(container);
     let is_made_of = |image: &&Arc<Object>| {
-        image.is_going() && made_of.is_string() && image.status()["imageId"] == *made_of
+        let is_made_of_it = made_of.is_string() && image.status()["imageId"] == *made_of;
+        image.is_going() && (is_made_of_it || owner.is_some() && owner_of(image) == owner)
     };
     let images = store.list(&Query::of("Image")).items;
     referred.into_iter().chain(images.iter().filter(is_made_of).map(|image| image.key())).collect()
 }
 
-fn leaving(here: Option<&ImageFacts>, images: &[Arc<Object>], containers: &[Arc<Object>]) -> Vec<ObjectRef> {
+fn leaving(
+    here: Option<&ImageFacts>,
+    wanted: &Wanted<Image>,
+    images: &[Arc<Object>],
+    containers: &[Arc<Object>],
+) -> Vec<ObjectRef> {
     let Some(here) = here else { return Vec::new() };
     let is_here = |object: &Object| object.status()["imageId"] == here.id.as_str();
+    // What was told of an older wish does not say what it is made of by now; it matters where it is of the same app.
+    let owner = wanted.object.metadata.labels.as_ref().and_then(|labels| labels.get(labels::OWNER_UID));
+    let may_be = |container: &Object| {
+        let told = container.status()["observedGeneration"].as_i64() == container.metadata.generation;
+        !told && owner.is_some() && owner_of(container) == owner
+    };
     // One that wants the very same image by another name stays.
     let stays = |container: &Object| {
         let wanted = images.iter().find(|image| container.spec()["image"]["ref"] == image.name());
         !container.is_going() && wanted.is_some_and(|image| is_here(image))
     };
-    let leaves = containers.iter().filter(|container| is_here(container) && !stays(container));
+    let leaves =
+        containers.iter().filter(|container| (is_here(container) && !stays(container)) || may_be(container));
     leaves.map(|container| container.key().reference()).collect()
+}
+
+fn owner_of(object: &Object) -> Option<&String> {
+    object.metadata.labels.as_ref()?.get(labels::OWNER_UID)
 }
 
 #[cfg(test)]

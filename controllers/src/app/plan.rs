@@ -212,9 +212,13 @@ fn before_images(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
     let in_use =
         |name: &str| facts.of_kind("Container").any(|container| container.spec()["image"]["ref"] == name);
     let wanted = |name: &str| images.iter().any(|image| image.name() == name);
+    // One that is here stays until what was made of it has been replaced: whoever changes their mind half way has it
+    // still, and the knowledge that it was pulled for them. One that is on its way is given up at once.
+    let is_replacing = facts.of_kind("Container").any(|container| is_moving(container, facts));
+    let may_go = |image: &Object| !is_replacing || image.status()["present"] != true;
     let unwanted = facts
         .of_kind("Image")
-        .filter(|image| !image.is_going() && !wanted(image.name()) && !in_use(image.name()));
+        .filter(|image| !image.is_going() && !wanted(image.name()) && !in_use(image.name()) && may_go(image));
     let mut steps: Vec<AppStep> = unwanted.map(|image| delete(image)).collect();
     steps.extend(apply(&[rendering.network()], facts));
     if facts.of_kind("Route").next().is_none() {

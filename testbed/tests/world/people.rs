@@ -320,3 +320,15 @@ fn a_mistake_is_told_and_what_runs_runs_on() {
         }
     }
 }
+
+/// Half way through an update people went back. Each image that was got for them goes with its last use, and that it was
+/// got for them is not forgotten on the way.
+#[test]
+fn images_go_with_their_last_use_though_people_changed_their_mind_half_way() {
+    let base = home(643_493_793);
+    let good = |name: &str| GOOD.iter().position(|good| good.name == name).unwrap();
+    let last = Wish::first().with(&GOOD[good("no variables")]);
+    let end = straight(&base, &last);
+    let way = [Step::Edit(good("another image of the database")), Step::Wait(244)];
+    goes(&base, 16_295_855_673_922_143_041, &way, &last, &end);
+}
