@@ -40,7 +40,7 @@ fn fulfil(world: &mut World, wish: usize) {
 }
 
 pub(crate) const WISHES: usize = 6;
-pub(crate) const STOPPED: usize = 2;
+const STOPPED: usize = 2;
 
 pub(crate) fn ask(
     world: &World,
@@ -98,6 +98,16 @@ pub(crate) fn comparable(mut snapshot: Snapshot, wish: usize) -> Snapshot {
     snapshot.retain(|what, _| {
         !(what.starts_with("disk") || what.starts_with("instances") || is_container(what) && is_idle(what))
     });
+    if wish == STOPPED { wherever_from(snapshot) } else { snapshot }
+}
+
+/// Whether a job was done once depends on where one came from, if it is not to run now.
+pub(crate) fn wherever_from(mut snapshot: Snapshot) -> Snapshot {
+    let app = snapshot.get_mut("App household/shop");
+    let services = app.and_then(|app| app["status"]["services"].as_array_mut());
+    for service in services.into_iter().flatten().filter_map(|service| service.as_object_mut()) {
+        service.remove("completedAt");
+    }
     snapshot
 }
 

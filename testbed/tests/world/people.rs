@@ -12,6 +12,7 @@ use hearth_engine::Clock;
 use serde_json::{Map, Value, json};
 
 use crate::edits::{BAD, Edit, GOOD};
+use crate::faults::wherever_from;
 use crate::homes::{app, secret, shop};
 use crate::runs::served;
 use crate::seeds::each_seed;
@@ -139,7 +140,7 @@ fn comparable(mut snapshot: Snapshot, wish: &Wish) -> Snapshot {
             || what.starts_with("instances")
     };
     snapshot.retain(|what, _| !(is_kept(what) || is_container(what) && is_idle(what)));
-    snapshot
+    if wish.is_stopped() { wherever_from(snapshot) } else { snapshot }
 }
 
 /// How a home stands in which a wish was asked for at once.

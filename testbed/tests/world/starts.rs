@@ -18,7 +18,7 @@ use hearth_capabilities::{Containers, Networks, Volumes};
 use hearth_meta::labels;
 use hearth_pretend::Machine;
 
-use crate::faults::{STOPPED, WISHES, ask, ask_until_taken, comparable};
+use crate::faults::{WISHES, ask, ask_until_taken, comparable};
 use crate::homes::{secret, shop};
 use crate::runs::served;
 use crate::schedule::{Entry, generate, verdicts};
@@ -282,7 +282,7 @@ fn goes(base: &World, ends: &[Snapshot], case: (u64, Recorded, usize), present: 
     world.settle();
     ask_until_taken(&mut world, wish);
     world.settle();
-    let differences = differences(&ends[wish], &wherever_from(world.snapshot(), wish));
+    let differences = differences(&ends[wish], &comparable(world.snapshot(), wish));
     assert!(differences.is_empty(), "{}\n{}", differences.join("\n"), world.everything());
     for ListedLeaf { leaf, marker, .. } in &kept {
         assert_eq!(marker_of(&world.machine, leaf).as_ref(), Some(marker), "the data in {leaf:?} is gone");
@@ -297,20 +297,9 @@ fn all_ends(base: &World) -> Vec<Snapshot> {
         world.start();
         ask_until_taken(&mut world, wish);
         world.settle();
-        wherever_from(world.snapshot(), wish)
+        comparable(world.snapshot(), wish)
     };
     (0..WISHES).map(end).collect()
-}
-
-/// Whether a job was done once depends on where one came from, if it is not to run now.
-fn wherever_from(mut snapshot: Snapshot, wish: usize) -> Snapshot {
-    if wish == STOPPED
-        && let Some(services) =
-            snapshot.get_mut("App household/shop").and_then(|app| app["status"]["services"].as_array_mut())
-    {
-        services.iter_mut().for_each(|service| drop(service.as_object_mut().unwrap().remove("completedAt")));
-    }
-    comparable(snapshot, wish)
 }
 
 #[test]
