@@ -45,16 +45,17 @@ update_debian() {
     DEBIAN_UPDATED=1
 }
 
-# unpack_only PACKAGE [PROGRAM]: its program into $RUN_DIR/bin, without its service.
+# unpack_only PACKAGE [PROGRAM [NAME]]: its program into $RUN_DIR/bin, under NAME
+# if one is given, without its service.
 unpack_only() {
-    local folder program=${2:-$1}
+    local folder program=${2:-$1} name=${3:-${2:-$1}}
     folder=$(mktemp -d)
     note "unpacking $1"
     update_debian
     chmod 755 "$folder" # apt drops to its own user for downloads
     (cd "$folder" && quietly "apt-download-$1" apt-get download "$1")
     dpkg-deb -x "$folder/$1"_*.deb "$folder/root"
-    install -m 755 "$folder/root/usr/bin/$program" "$RUN_DIR/bin/$program"
+    install -m 755 "$folder/root/usr/bin/$program" "$RUN_DIR/bin/$name"
     rm -r "$folder"
 }
 

@@ -89,7 +89,7 @@ impl Server {
         let credential =
             Credential::settle(&data_dir.join("pki"), &kubeconfig, authority.certificate(), address)?;
         let closing = CancellationToken::new();
-        let wire = Wire::new(store.clone(), VERSION, closing.clone());
+        let wire = Wire::new(store.clone(), VERSION, closing.clone()).reading_yaml(yaml_documents);
         let backup = Arc::default();
         let places = routes::Places { wire, store, containers, engine, manifests, machine, backup };
         let router = routes::router(places, credential);
@@ -114,4 +114,10 @@ impl Server {
             tracing::error!(error = %error, "the server ended badly");
         }
     }
+}
+
+/// Bodies are read as the files of the manifests folder are.
+fn yaml_documents(text: &str) -> Result<Vec<serde_json::Value>, Vec<hearth_meta::Problem>> {
+    let documents = hearth_charts::yaml::parse_documents("the body", text)?;
+    Ok(documents.into_iter().map(|document| document.value).collect())
 }

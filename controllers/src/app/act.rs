@@ -61,10 +61,25 @@ impl AppController {
         let Some(existing) = self.store.get(&key) else {
             return self.store.create(child.clone(), &options).await.map(|_| ()).map_err(refused);
         };
-        may_change(&existing, wanted.uid())?;
+        if !self.is_left_image(&existing) {
+            may_change(&existing, wanted.uid())?;
+        }
         let child = child.clone();
         let change = move |old: &Object| Ok(as_declared(old, &child));
         self.store.update(&key, &options, change).await.map(|_| ()).map_err(refused)
+    }
+}
+
+impl AppController {
+    /// Whether this is an Image whose app is gone and left it: it is no more than a reference, and whoever needs it next
+    /// may have it.
+    fn is_left_image(&self, existing: &Object) -> bool {
+        let labels = existing.metadata.labels.as_ref();
+        let of = labels.and_then(|labels| labels.get(OWNER_UID));
+        existing.kind == "Image"
+            && !existing.is_going()
+            && existing.owners().next().is_none()
+            && of.is_some_and(|uid| self.store.by_uid(uid).is_none())
     }
 }
 

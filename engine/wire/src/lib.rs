@@ -20,6 +20,7 @@ mod target;
 mod parameters;
 mod accept;
 mod body;
+mod strict;
 mod protobuf;
 mod options;
 mod paging;
@@ -42,4 +43,4 @@ mod openapi;
 mod failure;
 
 pub use failure::Failure;
-pub use router::{Actor, Wire, router};
+pub use router::{Actor, Wire, YamlReader, router};

@@ -16,9 +16,11 @@ use serde_json::{Map, Value, json};
 
 use crate::accept;
 use crate::discovery::{fingerprint, tagged};
+use crate::events;
 use crate::failure::Failure;
 use crate::router::Wire;
 
+mod kubernetes;
 mod metadata;
 
 /// One document per group and version, by its path such as `apis/example.com/v1`.
@@ -30,7 +32,8 @@ impl Documents {
     /// The documents of every kind a store keeps.
     pub(crate) fn of(store: &Store) -> Self {
         let mut kinds: BTreeMap<String, Vec<&KindInfo>> = BTreeMap::new();
-        for kind in store.kinds() {
+        let events = [events::kind(""), events::kind(events::GROUP)];
+        for kind in store.kinds().chain(&events) {
             let place = if kind.group.is_empty() { "api" } else { "apis" };
             kinds.entry(format!("{place}/{}", kind.api_version())).or_default().push(kind);
         }
@@ -82,7 +85,11 @@ fn document_of(path: &str, kinds: &[&KindInfo]) -> Value {
     let mut schemas = metadata::schemas();
     for kind in kinds {
         let schema = schema_name(kind);
-        for (path, item) in operations(path, kind, &schema) {
+        for (path, mut item) in operations(path, kind, &schema) {
+            if let Some(verbs) = item.as_object_mut().filter(|_| kind.kind == "Event") {
+                // Events are noted and aged by the server.
+                verbs.retain(|verb, _| !["put", "patch", "delete"].contains(&verb.as_str()));
+            }
             paths.insert(path, item);
         }
         schemas.insert(schema.clone(), whole(kind));
@@ -101,6 +108,9 @@ fn schema_name(kind: &KindInfo) -> String {
     if kind.group.is_empty() {
         return format!("io.k8s.api.core.{}.{}", kind.version, kind.kind);
     }
+    if kind.group == events::GROUP {
+        return format!("io.k8s.api.events.{}.{}", kind.version, kind.kind);
+    }
     let group: Vec<&str> = kind.group.rsplit('.').collect();
     format!("{}.{}.{}", group.join("."), kind.version, kind.kind)
 }
@@ -111,9 +121,7 @@ fn identity(kind: &KindInfo) -> Value {
 
 /// The schema of a whole object: the kind's own, with what every object has.
 fn whole(kind: &KindInfo) -> Value {
-    let mut schema = kind.schema.clone().unwrap_or_else(|| {
-        json!({ "type": "object", "description": format!("A {} as in the Kubernetes core group", kind.kind), "x-kubernetes-preserve-unknown-fields": true })
-    });
+    let mut schema = kind.schema.clone().unwrap_or_else(|| kubernetes::schema_of(kind));
     if !schema["properties"].is_object() {
         schema["properties"] = json!({});
     }
@@ -159,8 +167,8 @@ fn operations(place: &str, kind: &KindInfo, schema: &str) -> Vec<(String, Value)
             json!({
                 "parameters": path_parameters(namespaced, false),
                 "get": maker.operation("list", "List", &["labelSelector", "fieldSelector", "limit", "continue", "resourceVersion", "resourceVersionMatch", "watch", "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds"], None),
-                "post": maker.operation("post", "", &["dryRun", "fieldManager", "fieldValidation"], Some(&["application/json"])),
-                "delete": maker.operation("deletecollection", "List", &["dryRun", "labelSelector", "fieldSelector"], None),
+                "post": maker.operation("post", "", &["dryRun", "fieldManager", "fieldValidation"], Some(&WHOLE)),
+                "delete": maker.operation("deletecollection", "List", &["dryRun", "labelSelector", "fieldSelector", "limit", "continue", "propagationPolicy", "orphanDependents"], None),
             }),
         ),
         (
@@ -168,9 +176,9 @@ fn operations(place: &str, kind: &KindInfo, schema: &str) -> Vec<(String, Value)
             json!({
                 "parameters": path_parameters(namespaced, true),
                 "get": maker.operation("get", "", &[], None),
-                "put": maker.operation("put", "", &["dryRun", "fieldManager", "fieldValidation"], Some(&["application/json"])),
+                "put": maker.operation("put", "", &["dryRun", "fieldManager", "fieldValidation"], Some(&WHOLE)),
                 "patch": maker.operation("patch", "", &["dryRun", "fieldManager", "fieldValidation", "force"], Some(&PATCHES)),
-                "delete": maker.operation("delete", "", &["dryRun", "propagationPolicy"], None),
+                "delete": maker.operation("delete", "", &["dryRun", "propagationPolicy", "orphanDependents"], None),
             }),
         ),
     ];
@@ -178,7 +186,7 @@ fn operations(place: &str, kind: &KindInfo, schema: &str) -> Vec<(String, Value)
         paths.push((format!("{base}/{{name}}/status"), json!({
             "parameters": path_parameters(namespaced, true),
             "get": maker.operation("get", "", &[], None),
-            "put": maker.operation("put", "", &["dryRun", "fieldManager", "fieldValidation"], Some(&["application/json"])),
+            "put": maker.operation("put", "", &["dryRun", "fieldManager", "fieldValidation"], Some(&WHOLE)),
             "patch": maker.operation("patch", "", &["dryRun", "fieldManager", "fieldValidation", "force"], Some(&PATCHES)),
         })));
     }
@@ -193,6 +201,9 @@ fn operations(place: &str, kind: &KindInfo, schema: &str) -> Vec<(String, Value)
     }
     paths
 }
+
+/// The forms of a whole object.
+const WHOLE: [&str; 2] = ["application/json", "application/yaml"];
 
 /// The patches that are offered.
 const PATCHES: [&str; 3] =
@@ -217,7 +228,7 @@ impl Maker<'_> {
             "responses": { "200": { "description": "OK", "content": { "application/json": { "schema": reference } } } },
         });
         if let Some(media) = bodies {
-            let is_whole = media == ["application/json"];
+            let is_whole = media == WHOLE;
             let shape = if is_whole {
                 json!({ "$ref": format!("#/components/schemas/{}", self.schema) })
             } else {
@@ -234,7 +245,7 @@ impl Maker<'_> {
 fn parameter_type(name: &str) -> &'static str {
     match name {
         "limit" | "timeoutSeconds" => "integer",
-        "watch" | "allowWatchBookmarks" | "sendInitialEvents" | "force" => "boolean",
+        "watch" | "allowWatchBookmarks" | "sendInitialEvents" | "force" | "orphanDependents" => "boolean",
         _ => "string",
     }
 }

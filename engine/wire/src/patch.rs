@@ -1,4 +1,4 @@
-//! Changing an object in part: JSON patch, merge patch, and server-side apply.
+//! Changing an object in part: JSON patch, merge patch, server-side apply, and for the core group strategic merge patch.
 //!
 //! A patch is applied inside the write, to the object as it stands then. A resourceVersion within it is a
 //! precondition, as the protocol has it.
@@ -27,21 +27,32 @@ pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 pub(crate) mod apply;
 mod json;
 mod merge;
+mod strategic;
+
+/// The media type of patches that know the lists of a kind.
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 /// A patch, read.
 pub(crate) enum Patch {
     Json(Vec<json::Operation>),
     Merge(Value),
+    Strategic(Value),
 }
 
 impl Patch {
     /// Reads a patch by its media type.
-    pub(crate) async fn read(headers: &HeaderMap, sent: Body) -> Result<Self, Failure> {
+    pub(crate) async fn read(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> Result<Self, Failure> {
         let media = body::media_type(headers);
         match media.as_str() {
-            "application/merge-patch+json" => Ok(Self::Merge(body::parse(&body::read(sent).await?)?)),
+            "application/merge-patch+json" => {
+                Ok(Self::Merge(body::strictly(call, &body::read(sent).await?)?))
+            }
+            // Clients know the kinds of the core group, and send this for them unasked.
+            STRATEGIC if call.kind.group.is_empty() => {
+                Ok(Self::Strategic(body::strictly(call, &body::read(sent).await?)?))
+            }
             "application/json-patch+json" => {
-                let value = body::parse(&body::read(sent).await?)?;
+                let value = body::strictly(call, &body::read(sent).await?)?;
                 json::Operation::read_all(value).map(Self::Json).map_err(Failure::bad_request)
             }
             _ => Err(Failure::unsupported(format!(
@@ -59,6 +70,7 @@ impl Patch {
                 merge::apply(&mut value, patch);
                 Ok(())
             }
+            Self::Strategic(patch) => strategic::apply(&mut value, patch),
         };
         let wrong = |message: String| WriteError::Invalid(vec![Problem::new("", message)]);
         applied.map_err(|message| wrong(format!("the patch does not fit the object: {message}")))?;
@@ -82,7 +94,7 @@ pub(crate) async fn answer(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> 
     if body::media_type(headers) == APPLY {
         return apply::answer(call, sent).await;
     }
-    let patch = Patch::read(headers, sent).await?;
+    let patch = Patch::read(call, headers, sent).await?;
     let warnings = Warnings::default();
     let noted = warnings.clone();
     let lenient =

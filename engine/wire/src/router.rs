@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::USER_AGENT;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use hearth_engine::Store;
+use hearth_meta::Problem;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -25,6 +28,9 @@ use crate::{body, delete, discovery, events, openapi, patch, read, reviews, subr
 #[derive(Clone, Debug)]
 pub struct Actor(pub String);
 
+/// Reads the documents of a text of YAML, or says everything that is wrong with it.
+pub type YamlReader = fn(&str) -> Result<Vec<Value>, Vec<Problem>>;
+
 /// What the protocol is spoken over. Clones are the same.
 #[derive(Clone)]
 pub struct Wire {
@@ -34,6 +40,8 @@ pub struct Wire {
     pub version: &'static str,
     /// Cancelled when the server stops: every watch ends then.
     pub closing: CancellationToken,
+    /// Reads YAML, where bodies of it are taken.
+    pub(crate) yaml: Option<YamlReader>,
     pub(crate) documents: Arc<openapi::Documents>,
     /// The schemas by kind, shared with writes that outlive their request.
     pub(crate) schemas: Arc<BTreeMap<&'static str, Arc<Value>>>,
@@ -45,7 +53,13 @@ impl Wire {
         let documents = Arc::new(openapi::Documents::of(&store));
         let schemas =
             store.kinds().filter_map(|kind| Some((kind.kind, Arc::new(kind.schema.clone()?)))).collect();
-        Self { store, version, closing, documents, schemas: Arc::new(schemas) }
+        Self { store, version, closing, yaml: None, documents, schemas: Arc::new(schemas) }
+    }
+
+    /// The same, which also takes bodies of YAML. The parser is the caller's: it knows how the home's files are read.
+    #[must_use]
+    pub fn reading_yaml(self, yaml: YamlReader) -> Self {
+        Self { yaml: Some(yaml), ..self }
     }
 }
 
@@ -134,25 +148,35 @@ async fn resource(
         agent: agent(&parts.headers),
         actor: parts.extensions.get::<Actor>().map_or_else(|| "unknown".to_owned(), |actor| actor.0.clone()),
         target,
+        doubled: Mutex::default(),
     };
+    let answer = dispatch(&call, &parts, sent).await?;
+    let doubled = call.doubled.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(write::warned(answer, &doubled))
+}
+
+/// What a request asks for, by its verb and its place.
+async fn dispatch(call: &Call<'_>, parts: &Parts, sent: Body) -> Result<Response, Failure> {
     let is_one = call.target.name.is_some();
     match (&parts.method, call.target.subresource.as_deref()) {
-        (&Method::GET, None) if call.parameters.watch => watch::answer(&call),
-        (&Method::GET, None) if is_one => read::get(&call),
-        (&Method::GET, None) => read::list(&call),
+        (&Method::GET, None) if call.parameters.watch => watch::answer(call),
+        (&Method::GET, None) if is_one => read::get(call),
+        (&Method::GET, None) => read::list(call),
         (&Method::POST, None) if !is_one => {
-            write::create(&call, body::json(&parts.headers, sent).await?).await
+            write::create(call, body::object(call, &parts.headers, sent).await?).await
         }
-        (&Method::PUT, None) if is_one => write::update(&call, body::json(&parts.headers, sent).await?).await,
-        (&Method::PATCH, None) if is_one => patch::answer(&call, &parts.headers, sent).await,
+        (&Method::PUT, None) if is_one => {
+            write::update(call, body::object(call, &parts.headers, sent).await?).await
+        }
+        (&Method::PATCH, None) if is_one => patch::answer(call, &parts.headers, sent).await,
         (&Method::DELETE, None) if is_one => {
-            delete::one(&call, body::options(&parts.headers, sent).await?).await
+            delete::one(call, body::options(call, &parts.headers, sent).await?).await
         }
-        (&Method::DELETE, None) => delete::many(&call, body::options(&parts.headers, sent).await?).await,
-        (method, Some("status")) if is_one && kind.has_status => match *method {
-            Method::GET => read::get(&call),
-            Method::PUT => subresource::update(&call, body::json(&parts.headers, sent).await?).await,
-            Method::PATCH => subresource::patch(&call, &parts.headers, sent).await,
+        (&Method::DELETE, None) => delete::many(call, body::options(call, &parts.headers, sent).await?).await,
+        (method, Some("status")) if is_one && call.kind.has_status => match *method {
+            Method::GET => read::get(call),
+            Method::PUT => subresource::update(call, body::object(call, &parts.headers, sent).await?).await,
+            Method::PATCH => subresource::patch(call, &parts.headers, sent).await,
             _ => Err(not_allowed(method)),
         },
         (_, Some(_)) => Err(Failure::no_such_place()),

@@ -138,7 +138,10 @@ mod tests {
             assert_eq!(parse(text.as_bytes()).unwrap(), (plain, Vec::new()), "{text}");
         }
         for text in ["", "{", "{\"a\"}", "1 2", "nul", "\u{1}", &"[".repeat(200)] {
-            assert!(serde_json::from_str::<Value>(text).is_err() && parse(text.as_bytes()).is_err(), "{text:?}");
+            assert!(
+                serde_json::from_str::<Value>(text).is_err() && parse(text.as_bytes()).is_err(),
+                "{text:?}"
+            );
         }
     }
 }

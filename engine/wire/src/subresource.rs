@@ -33,7 +33,7 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
 /// by not being said.
 pub(crate) async fn patch(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> Result<Response, Failure> {
     if body::media_type(headers) == APPLY {
-        let config = body::parse(&body::read(sent).await?)?;
+        let config = body::yaml(call, &body::read(sent).await?)?;
         let schema = call.schema();
         return store(call, move |old| {
             write::check_version(&config, old)?;
@@ -44,7 +44,7 @@ pub(crate) async fn patch(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> R
         })
         .await;
     }
-    let patch = Patch::read(headers, sent).await?;
+    let patch = Patch::read(call, headers, sent).await?;
     store(call, move |old| Ok(patch.apply(old)?["status"].clone())).await
 }
 

@@ -1,6 +1,6 @@
 //! What a path names: `[namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hearth_engine::{Key, Query, WriteOptions};
 use hearth_meta::{KindInfo, Scope};
@@ -30,6 +30,8 @@ pub(crate) struct Call<'a> {
     pub(crate) form: Form,
     pub(crate) actor: String,
     pub(crate) agent: String,
+    /// What was said twice in its body, to be warned of.
+    pub(crate) doubled: Mutex<Vec<String>>,
 }
 
 impl Target {

@@ -3,11 +3,11 @@
 use hearth_meta::KindInfo;
 use serde_json::Value;
 
-/// Drops unknown fields and returns their paths.
+/// Drops unknown fields, and says of each that it is not known.
 pub(crate) fn drop_from(value: &mut Value, kind: &KindInfo) -> Vec<String> {
     let mut dropped = Vec::new();
     if let Some(schema) = &kind.schema {
-        let Some(object) = value.as_object_mut() else { return dropped };
+        let Some(object) = value.as_object_mut() else { return Vec::new() };
         // The outer form and metadata are typed already, and status is not written here.
         let known = ["apiVersion", "kind", "metadata", "status"];
         for (name, inner) in object.iter_mut().filter(|(name, _)| !known.contains(&name.as_str())) {
@@ -19,7 +19,7 @@ pub(crate) fn drop_from(value: &mut Value, kind: &KindInfo) -> Vec<String> {
             |name: &String| known.contains(&name.as_str()) || schema["properties"].get(name).is_some();
         drop_where(object, "", is_known, &mut dropped);
     }
-    dropped
+    dropped.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 
 fn drop_at(value: &mut Value, schema: &Value, path: &str, dropped: &mut Vec<String>) {

@@ -138,10 +138,10 @@ pub(crate) fn drop_unknown(call: &Call<'_>, value: &mut Value) -> Vec<String> {
     if call.parameters.field_validation == FieldValidation::Warn { dropped } else { Vec::new() }
 }
 
-/// An answer with a warning for every field that was dropped.
-pub(crate) fn warned(mut answer: Response, dropped: &[String]) -> Response {
-    for field in dropped {
-        let text = format!("299 - {:?}", format!("unknown field {field:?}"));
+/// An answer with these warnings.
+pub(crate) fn warned(mut answer: Response, warnings: &[String]) -> Response {
+    for said in warnings {
+        let text = format!("299 - {said:?}");
         if let Ok(value) = HeaderValue::from_str(&text) {
             answer.headers_mut().append(WARNING, value);
         }

@@ -8,6 +8,7 @@ mod watching;
 mod paging;
 mod writing;
 mod deleting;
+mod bodies;
 mod patching;
 mod applying;
 mod asking;

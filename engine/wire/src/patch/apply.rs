@@ -44,7 +44,7 @@ pub(super) async fn answer(call: &Call<'_>, sent: Body) -> Result<Response, Fail
     Err(Failure::conflict(call.kind, call.name(), write::MODIFIED))
 }
 
-/// Reads what is applied. JSON is YAML as well, and it is what every client sends.
+/// Reads what is applied. JSON is YAML as well, and it is what most clients send.
 async fn read(call: &Call<'_>, sent: Body) -> Result<(Value, Vec<String>), Failure> {
     let bytes = body::read(sent).await?;
     if call.parameters.field_manager.is_none() {
@@ -52,11 +52,7 @@ async fn read(call: &Call<'_>, sent: Body) -> Result<(Value, Vec<String>), Failu
             Problem::new("fieldManager", "is required for apply; say who you are with ?fieldManager=NAME");
         return Err(Failure::invalid(call.kind, call.name(), &[problem]));
     }
-    let mut config: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::bad_request(format!(
-            "the configuration is not JSON, the one form of YAML that is read here: {error}"
-        ))
-    })?;
+    let mut config = body::yaml(call, &bytes)?;
     metadata::settle_kind(&mut config, call.kind)?;
     write::settle_namespace(call, &mut config)?;
     write::settle_name(call, &mut config)?;

@@ -1,0 +1,28 @@
+# shellcheck shell=bash
+# What the kubectl of Debian 12 (1.20) can do: it checks fields itself, by an older
+# document, and knows no newer verb.
+
+try_old() {
+    expect 0 'v1\.20\.' version --client --short
+    expect 0 'apps .*hearth.dev/v1' api-resources
+    # It explains, compares and checks by an older document, of which it is given an empty one: the server checks.
+    expect 1 "couldn't find resource" explain app
+    expect 0 'created' create -f photos.yaml
+    expect 0 'condition met' wait app/photos --for=condition=Ready --timeout=50s
+    expect 0 'photos' get apps -o wide
+    expect 0 'photos' get apps --chunk-size=1 -o name
+    expect 0 'Name: +photos' describe app photos
+    expect 0 'configured' apply -f photos.yaml
+    expect 0 'unchanged' apply -f photos.yaml
+    expect 1 'spec.stat' apply -f typo.yaml
+    sed 's/tier: home/tier: garden/' photos.yaml >changed.yaml
+    expect 2 "doesn't support dry-run" diff -f changed.yaml
+    expect 0 'serverside-applied' apply --server-side --force-conflicts -f changed.yaml
+    EDITOR="sed -i s/garden\$/edited/" expect 0 'edited' edit app photos
+    expect 0 'labeled' label app photos color=red
+    expect 0 'patched' patch app photos --type=merge -p '{"spec":{"state":"Stopped"}}'
+    expect 0 '^yes' auth can-i get apps
+    expect 0 'secret/pw2 created' create secret generic pw2 --from-literal=a=b
+    expect 0 'deleted' delete secret pw2
+    expect 0 'deleted' delete app photos --timeout=50s
+}
