@@ -3,7 +3,7 @@
 //!
 //! - [`read`]: a folder of cases and objects, judged before anything runs; [`case`] is what comes of it.
 //! - [`schema`]: the shape of a case file, as it is published.
-//! - [`run`]: one case, step by step, and what it is held to besides (`checks`).
+//! - [`mod@run`]: one case, step by step, and what it is held to besides (`checks`).
 //! - [`matching`]: whether something is as a case says, in the fields that it names.
 //! - [`report`], [`junit`]: how it went, for people and for programs.
 //! - `breaks`, `disturb`, `others`: what happens to the world; `seen`, `machine`, `answers`: what is seen of it; `story`.

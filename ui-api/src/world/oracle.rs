@@ -2,7 +2,7 @@
 //!
 //! *Truthful*: no container is called Ready by a look at which it was not, and none for longer than it takes to look
 //! again. Between the look and the next one, or the event that wakes it, a status may lag; that is allowed and
-//! bounded by [`LAG`]. An app is Ready only where all its containers say so.
+//! bounded by `LAG`. An app is Ready only where all its containers say so.
 //!
 //! *Safe*: data is removed only where a volume that is deleted says so, once, and never under a running container;
 //! no two containers of one object ever run.
