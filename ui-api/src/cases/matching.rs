@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_field_is_told_the_one_that_is_there() {
-        let found = mismatches(&json!({ "sumary": "Ready" }), &json!({ "summary": "Ready" }));
+        let found = mismatches(&json!({ "summry": "Ready" }), &json!({ "summary": "Ready" }));
         assert_eq!(found[0].hint.as_deref(), Some("there is a field \"summary\""));
     }
 }

@@ -84,7 +84,7 @@ async fn nothing_to_test_is_an_error_and_no_success() {
 
 #[tokio::test]
 async fn a_failure_names_the_field_the_step_the_seed_and_the_command_that_repeats_it() {
-    let steps = "  - apply: page.yaml\n  - settle\n  - assert:\n      app/page: { status: { sumary: Ready, summary: Waiting } }\n";
+    let steps = "  - apply: page.yaml\n  - settle\n  - assert:\n      app/page: { status: { summry: Ready, summary: Waiting } }\n";
     let folder = folder(&[("page.yaml", PAGE), ("cases.yaml", &case("it's a page", steps))]);
     let report = folder.path().join("report.xml");
     let more = ["--seed", "9", "--junit", report.to_str().unwrap()];
@@ -93,7 +93,7 @@ async fn a_failure_names_the_field_the_step_the_seed_and_the_command_that_repeat
     for part in [
         "FAIL  it's a page  (",
         "cases.yaml:7: assert app/page\n",
-        "app/page status.sumary\n          wanted \"Ready\"\n          seen   nothing\n          there is a field \"summary\"\n",
+        "app/page status.summry\n          wanted \"Ready\"\n          seen   nothing\n          there is a field \"summary\"\n",
         "app/page status.summary\n          wanted \"Waiting\"\n          seen   \"Ready\"\n",
         "app/page is Ready\n",
         "      seed 9; again: hearth test ",
