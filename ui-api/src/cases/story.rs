@@ -21,6 +21,8 @@ pub(super) struct Story(Rc<RefCell<Told>>);
 struct Told {
     lines: Vec<String>,
     began: Duration,
+    /// Where this run has its data, which no other has.
+    folder: String,
     /// What each uid was called.
     names: BTreeMap<String, String>,
     /// How each object stood when it was last told of.
@@ -40,6 +42,7 @@ impl Story {
     pub(super) fn begin(&self, world: &World) {
         let told = &mut *self.0.borrow_mut();
         told.began = world.clock.elapsed();
+        told.folder = world.config.data_dir.display().to_string();
         for object in world.store().all() {
             told.stands.insert(object.key(), stands(&object));
             told.names.insert(object.uid().to_owned(), object.name().to_owned());
@@ -139,7 +142,24 @@ impl Told {
         }
     }
 
+    /// Without where the data of this run lies, and without how much room its disk happens to have.
+    fn wherever_it_runs(&self, text: &str) -> String {
+        if self.folder.is_empty() || !text.contains(&self.folder) {
+            return text.to_owned();
+        }
+        let mut words = text.replace(&self.folder, "/data");
+        let room = words.find(" free of ").and_then(|at| {
+            let begin = words[..at].rfind(" (")?;
+            Some(begin..at + words[at..].find(')')? + 1)
+        });
+        if let Some(room) = room {
+            words.replace_range(room, "");
+        }
+        words
+    }
+
     fn line(&mut self, now: Duration, text: &str) {
+        let text = &self.wherever_it_runs(text);
         // What is tried again and again is told once.
         if self.lines.last().is_some_and(|last| last.ends_with(text)) {
             return;
