@@ -353,6 +353,7 @@ impl Store {
                 let _ = written.await;
             }
         }
+        let _reading = self.inner.beneath.reading();
         self.inner.reader.events(query).await
     }
 
@@ -361,6 +362,7 @@ impl Store {
     /// # Errors
     /// A storage error.
     pub async fn events_down(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
+        let _reading = self.inner.beneath.reading();
         self.inner.reader.events(query).await
     }
 
@@ -369,6 +371,7 @@ impl Store {
     /// # Errors
     /// A storage error.
     pub async fn history(&self, key: &Key) -> Result<Vec<HistoryRow>, WriteError> {
+        let _reading = self.inner.beneath.reading();
         self.inner.reader.history(key).await
     }
 
@@ -377,6 +380,7 @@ impl Store {
     /// # Errors
     /// A storage error.
     pub async fn pasts(&self, uids: &[String]) -> Result<BTreeMap<String, Past>, WriteError> {
+        let _reading = self.inner.beneath.reading();
         self.inner.reader.pasts(uids).await
     }
 

@@ -42,5 +42,5 @@ miss() {
     shift
     failed=$((failed + 1))
     printf 'FAILED: kubectl %s\n  wanted %s\n  got exit %s:\n' "$*" "$wanted" "$rc" >&2
-    sed 's/^/    /' <<<"$said" | tail -n 20 >&2
+    tail -n 20 <<<"$said" | sed 's/^/    /' >&2
 }

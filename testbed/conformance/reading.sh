@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # "new" is given by run
 # Looking: what there is, in every form, and what changes.
 
 try_reading() {
@@ -67,6 +68,7 @@ try_watching() {
     "$new" label app photos seen=yes >/dev/null
     wait "$one" || true
     wait "$other" || true
+    # shellcheck disable=SC2034 # "miss" tells it
     said=$(cat watched.txt only.txt) rc=0
     if [ "$(grep -c '^photos' watched.txt)" -ge 2 ]; then pass; else miss 'a row, and another for the change' get apps -w; fi
     if grep -q 'app.hearth.dev/photos' only.txt; then pass; else miss 'the change' get apps --watch-only; fi

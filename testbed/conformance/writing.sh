@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # "new" is given by run
 # Changing: create, edit, patch, replace, label, annotate; and what is refused.
 
 try_writing() {

@@ -34,6 +34,21 @@ pub trait Gate: Send + Sync {
 
     /// The writer has answered everybody and turns to what comes next.
     fn leave(&self);
+
+    /// Somebody reads from the file from now on; nothing can be said of the order of things until that is over.
+    fn reads(&self) {}
+
+    /// What [`Gate::reads`] began is over, or given up.
+    fn has_read(&self) {}
+}
+
+/// A read of the file, told to the gate as long as it is held.
+pub(super) struct Reading(Option<Arc<dyn Gate>>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|gate| gate.has_read());
+    }
 }
 
 /// Why a disk refuses a write, in its own words.
@@ -57,6 +72,12 @@ pub struct Commit {
 }
 
 impl Beneath {
+    /// Tells the gate of a read that begins.
+    pub(super) fn reading(&self) -> Reading {
+        self.gate.iter().for_each(|gate| gate.reads());
+        Reading(self.gate.clone())
+    }
+
     /// A new uid.
     pub(super) fn new_uid(&self) -> uuid::Uuid {
         match &self.bits {

@@ -110,7 +110,7 @@ pub fn undisturbed(base: &World, wish: &Wish) -> Result<End, Trouble> {
     world.judge();
     wish.fulfil(&mut world)?;
     world.settle()?;
-    Ok(End { stands: world.snapshot(), counts: world.machine.writes() })
+    Ok(End { stands: world.snapshot(), counts: world.writes() })
 }
 
 /// Carries a wish out in a home that is served, and hands over a wreck of every moment at which something lasting
@@ -195,7 +195,7 @@ pub fn settles_to(world: &mut World, end: &Snapshot, what: &str) -> Result<(), T
 /// # Errors
 /// What was asked for too often.
 pub fn counts_hold(world: &World, expected: &Counts, what: &str) -> Result<(), Trouble> {
-    for (change, count) in &world.machine.writes() {
+    for (change, count) in &world.writes() {
         let begins = |with: &[&str]| with.iter().any(|beginning| change.starts_with(beginning));
         let most = expected.get(change).copied().unwrap_or(0) + u64::from(!begins(EXACT));
         if !begins(GATHERED) && *count > most {

@@ -194,7 +194,7 @@ impl Waiting {
 impl Gate for Gates {
     async fn enter(&self) -> Result<(), Refusal> {
         let verdict = self.pass(Point::Write).await;
-        self.idle.at_work.store(1, Ordering::SeqCst);
+        self.idle.at_work.fetch_add(1, Ordering::SeqCst);
         match verdict {
             Verdict::Go => Ok(()),
             Verdict::Full => Err(Refusal::Full("the disk is full".into())),
@@ -203,13 +203,21 @@ impl Gate for Gates {
     }
 
     async fn committed(&self, commit: &Commit) {
-        self.idle.at_work.store(0, Ordering::SeqCst);
+        self.idle.at_work.fetch_sub(1, Ordering::SeqCst);
         self.pass(Point::Written(in_words(commit))).await;
-        self.idle.at_work.store(1, Ordering::SeqCst);
+        self.idle.at_work.fetch_add(1, Ordering::SeqCst);
     }
 
     fn leave(&self) {
-        self.idle.at_work.store(0, Ordering::SeqCst);
+        self.idle.at_work.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn reads(&self) {
+        self.idle.at_work.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn has_read(&self) {
+        self.idle.at_work.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

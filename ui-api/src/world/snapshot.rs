@@ -53,9 +53,7 @@ impl World {
     /// How the home stands now.
     pub fn snapshot(&self) -> Snapshot {
         let objects = self.store().all();
-        let mut names: BTreeMap<String, String> =
-            objects.iter().map(|object| (object.uid().to_owned(), object.key().to_string())).collect();
-        names.insert(self.store().lineage().to_owned(), "this home".to_owned());
+        let names = self.names();
         let mut snapshot = Snapshot::new();
         for object in objects.iter().filter(|object| object.kind != "Revision") {
             let value = plain(&object.to_value(), &names, VOLATILE);
@@ -63,6 +61,25 @@ impl World {
         }
         snapshot.extend(self.machine_snapshot(&names));
         snapshot
+    }
+
+    /// How often each change of the machine was asked for, by the names of what stands: what is asked for anew after
+    /// a crash has another uid.
+    pub fn writes(&self) -> BTreeMap<String, u64> {
+        let names = self.names();
+        let mut writes = BTreeMap::new();
+        for (change, count) in self.machine.writes() {
+            *writes.entry(in_words(&change, &names)).or_default() += count;
+        }
+        writes
+    }
+
+    fn names(&self) -> BTreeMap<String, String> {
+        let objects = self.store().all();
+        let mut names: BTreeMap<String, String> =
+            objects.iter().map(|object| (object.uid().to_owned(), object.key().to_string())).collect();
+        names.insert(self.store().lineage().to_owned(), "this home".to_owned());
+        names
     }
 
     fn machine_snapshot(&self, names: &BTreeMap<String, String>) -> Snapshot {
