@@ -17,17 +17,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use hearth_meta::labels::OWNER_UID;
-use hearth_meta::{
-    CommonStatus, Condition, FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp, Verdict,
-};
+use hearth_meta::{FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp};
 use kube::core::object::{HasSpec, HasStatus};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::STALL_LIMIT;
 use crate::keep;
-use crate::object::{Key, Object};
-use crate::store::{EventKind, Store};
+use crate::store::Store;
+
+mod outcome;
+mod triggers;
+
+pub use outcome::{News, Outcome, Report};
+pub use triggers::{Reference, Referrers, Triggers, Wake};
 
 /// A controller of one kind.
 #[async_trait]
@@ -313,121 +316,6 @@ pub struct Stuck {
     pub message: String,
 }
 
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome<S> {
-    /// There was nothing to do, or what there was is done and verified.
-    Steady,
-    /// It waits.
-    Waiting(Wait),
-    /// It cannot go on by itself.
-    Stuck(Stuck),
-    /// A slow step is under way.
-    Working {
-        /// The step.
-        step: S,
-        /// How far it has come.
-        progress: Option<Progress>,
-    },
-    /// A step failed; it is tried again.
-    Failed {
-        /// The step.
-        step: S,
-        /// Why.
-        error: StepError,
-        /// How often in a row.
-        attempts: u32,
-        /// When it is tried again.
-        next_try: Timestamp,
-    },
-    /// It differs, and the policy is to report.
-    Reported,
-    /// A person paused it.
-    Paused {
-        /// Until when.
-        until: Timestamp,
-    },
-    /// The backend could not be read.
-    Blind {
-        /// When it is tried again.
-        next_try: Timestamp,
-    },
-}
-
-/// What a controller says of an object; the engine adds generation, times and differences.
-#[derive(Clone, Debug)]
-pub struct Report<K: Resource> {
-    /// The status, its common part as far as the controller knows it.
-    pub status: K::Status,
-    /// The conditions, not dated yet.
-    pub conditions: Vec<Condition>,
-}
-
-/// Something that happened, as a change of a status tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
-    /// Whether it calls for attention.
-    pub kind: EventKind,
-    /// Why, in one CamelCase word.
-    pub reason: &'static str,
-    /// What happened, in the past tense, without times and without ids that change.
-    pub message: String,
-}
-
-impl<S: Step> Outcome<S> {
-    /// The common part of a status as most controllers want it: `ready` is said when nothing is to be done.
-    pub fn common(&self, gone: bool, seen: Result<(), &Blind>, ready: Reason) -> CommonStatus {
-        let (summary, reason, message) = match (self, seen) {
-            (_, Err(blind)) => (Verdict::Degraded, Reason::CannotSee, blind.0.clone()),
-            (Self::Paused { until }, _) => (Verdict::Paused, Reason::Paused, format!("Paused until {until}")),
-            (Self::Failed { step, error, attempts, .. }, _) => {
-                let message = format!("{} failed: {}", step.doing(), error.message);
-                let otherwise =
-                    if is_passing(error.reason, *attempts) { Verdict::Progressing } else { Verdict::Failed };
-                (verdict_for(error.reason, otherwise), error.reason, message)
-            }
-            (Self::Stuck(stuck), _) => {
-                (verdict_for(stuck.reason, Verdict::Failed), stuck.reason, stuck.message.clone())
-            }
-            (Self::Reported, _) => (Verdict::NeedsYou, Reason::Drifted, "It was changed from outside".into()),
-            (Self::Working { step, .. }, _) => (Verdict::Progressing, Reason::Applying, step.doing()),
-            (Self::Waiting(wait), _) => {
-                (verdict_for(wait.reason, Verdict::Waiting), wait.reason, wait.message.clone())
-            }
-            (Self::Blind { .. } | Self::Steady, _) => (Verdict::Ready, ready, String::new()),
-        };
-        let blocked_by = if let Self::Waiting(wait) = self { wait.on.clone() } else { Vec::new() };
-        let progress = if let Self::Working { progress, .. } = self { progress.clone() } else { None };
-        CommonStatus {
-            summary: Some(if gone && summary != Verdict::NeedsYou { Verdict::Removing } else { summary }),
-            reason: Some(if gone && reason == ready { Reason::Removing } else { reason }),
-            message: (!message.is_empty()).then_some(message),
-            blocked_by,
-            progress,
-            ..CommonStatus::default()
-        }
-    }
-}
-
-/// So many failures in a row may pass by themselves before people are told that it failed.
-const PASSING_FAILURES: u32 = 3;
-
-/// Whether a failure may well pass with the next tries. A stall does not count: it was waited for already.
-fn is_passing(reason: Reason, attempts: u32) -> bool {
-    attempts <= PASSING_FAILURES
-        && reason.class() == hearth_meta::Class::Retrying
-        && reason != Reason::Stalled
-}
-
-/// A reason that only a person can settle is NeedsYou wherever it comes up, and work under way is Progressing.
-fn verdict_for(reason: Reason, otherwise: Verdict) -> Verdict {
-    match (reason.class(), reason) {
-        (hearth_meta::Class::NeedsInput, _) => Verdict::NeedsYou,
-        (_, Reason::Applying | Reason::Pulling | Reason::Starting) => Verdict::Progressing,
-        _ => otherwise,
-    }
-}
-
 /// Something of ours in the backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -441,54 +329,6 @@ pub struct Found {
     pub mark: String,
     /// The version its store had come to when it was made; 0 where it does not tell.
     pub made_at: u64,
-}
-
-/// What wakes a controller besides its own objects. Waking twice, or for nothing, does no harm.
-#[derive(Default)]
-pub struct Triggers {
-    /// Kinds whose objects it owns: a change wakes the owner.
-    pub owned: Vec<&'static str>,
-    /// Kinds its objects refer to.
-    pub referenced: Vec<Reference>,
-}
-
-/// Which keys a change of an object wakes.
-pub type Referrers = fn(&Object, &Store) -> Vec<Key>;
-
-/// A kind that a controller's objects refer to.
-#[derive(Clone, Copy)]
-pub struct Reference {
-    /// The kind.
-    pub kind: &'static str,
-    /// Which keys an object of it wakes.
-    pub referrers: Referrers,
-    /// Whether a change from one form to the other means anything to them.
-    pub matters: fn(&Object, &Object) -> bool,
-}
-
-impl Reference {
-    /// Every change of such an object matters.
-    pub fn to(kind: &'static str, referrers: Referrers) -> Self {
-        Self { kind, referrers, matters: |_, _| true }
-    }
-
-    /// Only a change that `matters`, and that one comes or goes. What a look reads of the object has to be told apart
-    /// here, or a change of it is found only by the next full look.
-    #[must_use]
-    pub fn where_it(self, matters: fn(&Object, &Object) -> bool) -> Self {
-        Self { matters, ..self }
-    }
-}
-
-/// Something has happened in the backend.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wake {
-    /// Anything may have.
-    All,
-    /// To what was made for the object of this uid.
-    Uid(String),
-    /// To this object.
-    Key(Key),
 }
 
 /// What a step is carried out with.

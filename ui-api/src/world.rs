@@ -1,9 +1,10 @@
 //! The world: a home in one thread, driven one happening at a time, for whoever wants to see what comes of a wish
 //! without a machine.
 //!
-//! The real store on a folder of its own and all real controllers run over the pretend machine. Once nothing can run any more, the driver lets one of those that wait at the gates go on, as the seed says; where
-//! nobody waits it moves the clock to whoever sleeps shortest. So one seed is one run. What crashes loses everything
-//! but the store's files and the machine.
+//! The real store on a folder of its own and all real controllers run over the pretend machine. Once nothing can run
+//! any more, the driver lets one of those that wait at the gates go on, as the seed says; where nobody waits it moves
+//! the clock to whoever sleeps shortest. So one seed is one run. What crashes loses everything but the store's files
+//! and the machine.
 //!
 //! - [`gates`], [`hands`]: where everything that touches the world waits for the driver.
 //! - [`settle`]: until nothing moves any more, and what still does; what people ask for.
@@ -19,8 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::config::Config;
-use crate::serve::{admission, make_namespaces, wiring};
 use hearth_engine::store::Beneath;
 use hearth_engine::{Clock, Engine, ManualClock, OpenOptions, Store};
 use hearth_kinds::Settings;
@@ -30,6 +29,9 @@ use hearth_pretend::faults::Latency;
 use hearth_pretend::{Machine, Op};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+
+use crate::config::Config;
+use crate::serve::{admission, make_namespaces, wiring};
 
 pub mod trouble;
 pub mod random;
@@ -71,10 +73,15 @@ pub type Watcher = Box<dyn FnMut(&mut Seen<'_>) -> Result<(), String>>;
 
 /// A home, its machine and everything around them.
 pub struct World {
+    /// Decides what goes on next.
     pub seed: u64,
+    /// Everybody's time; the driver alone moves it.
     pub clock: ManualClock,
+    /// What is acted on; a test may change it by hand.
     pub machine: Machine,
+    /// Where everything waits that touches the machine or the store's file.
     pub gates: Gates,
+    /// How it is served.
     pub config: Config,
     /// What a call that is let go on is told.
     pub faults: Verdicts,
@@ -82,6 +89,7 @@ pub struct World {
     pub watcher: Option<Watcher>,
     /// Who is told of it then.
     pub teller: Option<Teller>,
+    /// What has gone on so far, counted, and the last of it in words.
     pub happened: Happened,
     /// Holds the data; removed with the world.
     _folder: TempDir,
@@ -95,11 +103,15 @@ pub struct World {
 
 /// What a watcher sees: the home at one moment, and what was just let go on.
 pub struct Seen<'a> {
+    /// What is on record.
     pub store: &'a Store,
+    /// What is there.
     pub machine: &'a Machine,
+    /// Since the world began.
     pub now: Duration,
-    /// What was just let go on, and how.
+    /// What was just let go on.
     pub point: &'a Point,
+    /// How it went on.
     pub verdict: &'a Verdict,
     /// Counts what has happened.
     pub count: u64,

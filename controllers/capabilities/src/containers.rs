@@ -110,6 +110,44 @@ pub struct NewContainer {
     pub hostname: Option<String>,
 }
 
+impl NewContainer {
+    /// A container of an image that says nothing else: everything is the image's own, it is on no network, is restarted
+    /// unless it was stopped, and has 10 seconds to stop, as Docker gives.
+    pub fn of(
+        name: impl Into<String>,
+        image_id: impl Into<String>,
+        image_reference: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            image_id: image_id.into(),
+            image_reference: image_reference.into(),
+            command: None,
+            entrypoint: None,
+            working_dir: None,
+            user: None,
+            env: BTreeMap::new(),
+            mounts: Vec::new(),
+            tmpfs: Vec::new(),
+            read_only_root: false,
+            network: None,
+            health: None,
+            restart: Restart::UnlessStopped,
+            stop_grace: Duration::from_secs(10),
+            stop_signal: None,
+            memory_bytes: None,
+            millicpus: None,
+            surroundings: Surroundings::default(),
+            devices: Vec::new(),
+            capabilities: Vec::new(),
+            ports: Vec::new(),
+            labels: BTreeMap::new(),
+            init: false,
+            hostname: None,
+        }
+    }
+}
+
 impl fmt::Debug for NewContainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment may hold secrets, so it is left out.

@@ -2,14 +2,12 @@
 //! another Hearth, and data that nobody here made.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use futures::FutureExt;
 use hearth_capabilities::containers::{ImageDefaults, NewContainer};
 use hearth_capabilities::networks::NewNetwork;
 use hearth_capabilities::volumes::Leaf;
 use hearth_capabilities::{Containers, Networks, Volumes};
-use hearth_kinds::container::Restart;
 use hearth_meta::labels;
 use hearth_pretend::Machine;
 
@@ -40,31 +38,10 @@ pub(crate) fn plant(machine: &Machine) {
 /// A container of somebody's.
 pub(crate) fn container(name: &str, image: &str, labels: BTreeMap<String, String>) -> NewContainer {
     NewContainer {
-        name: name.to_owned(),
-        image_id: image.to_owned(),
-        image_reference: IMAGE.to_owned(),
         command: Some(vec!["serve".into()]),
-        entrypoint: None,
-        working_dir: None,
-        user: None,
         env: BTreeMap::from([("OWNER".into(), "somebody".into())]),
-        mounts: Vec::new(),
-        tmpfs: Vec::new(),
-        read_only_root: false,
-        network: None,
-        health: None,
-        restart: Restart::UnlessStopped,
-        stop_grace: Duration::from_secs(10),
-        stop_signal: None,
-        memory_bytes: None,
-        millicpus: None,
-        surroundings: Default::default(),
-        devices: Vec::new(),
-        capabilities: Vec::new(),
-        ports: Vec::new(),
         labels,
-        init: false,
-        hostname: None,
+        ..NewContainer::of(name, image, IMAGE)
     }
 }
 

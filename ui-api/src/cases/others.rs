@@ -1,13 +1,11 @@
 //! Things on the machine that are not Hearth's, and that nothing of Hearth's may touch.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use futures::FutureExt;
 use hearth_capabilities::containers::{ImageDefaults, JoinedNetwork, NewContainer};
 use hearth_capabilities::networks::NewNetwork;
 use hearth_capabilities::{Containers, Fault, Networks};
-use hearth_kinds::container::Restart;
 use hearth_pretend::Machine;
 
 use super::case::Others;
@@ -47,30 +45,9 @@ fn now<T>(call: impl Future<Output = Result<T, Fault>>) -> Result<T, String> {
 
 fn container(name: &str, image_id: String, thing: &Others) -> NewContainer {
     NewContainer {
-        name: name.to_owned(),
-        image_id,
-        image_reference: thing.image.clone(),
         command: Some(vec!["serve".into()]),
-        entrypoint: None,
-        working_dir: None,
-        user: None,
-        env: BTreeMap::new(),
-        mounts: Vec::new(),
-        tmpfs: Vec::new(),
-        read_only_root: false,
         network: thing.network.clone().map(|name| JoinedNetwork { name, aliases: Vec::new() }),
-        health: None,
-        restart: Restart::UnlessStopped,
-        stop_grace: Duration::from_secs(10),
-        stop_signal: None,
-        memory_bytes: None,
-        millicpus: None,
-        surroundings: Default::default(),
-        devices: Vec::new(),
-        capabilities: Vec::new(),
-        ports: Vec::new(),
         labels: thing.labels.clone(),
-        init: false,
-        hostname: None,
+        ..NewContainer::of(name, image_id, thing.image.clone())
     }
 }

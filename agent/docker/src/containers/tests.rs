@@ -8,7 +8,7 @@ use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{
     BoundFolder, ContainerFacts, Health, ImageDefaults, JoinedNetwork, MemoryFolder, NewContainer,
 };
-use hearth_kinds::container::{HealthCheck, PublishedPort, Restart, Surroundings};
+use hearth_kinds::container::{HealthCheck, PublishedPort, Restart};
 
 use super::check::entrypoint_alone;
 use super::create::body_for;
@@ -40,31 +40,8 @@ fn facts(captured: &str) -> ContainerFacts {
 
 fn wanted() -> NewContainer {
     NewContainer {
-        name: "home-h".to_owned(),
-        image_id: "sha256:aa".to_owned(),
-        image_reference: "web:1".to_owned(),
-        command: None,
-        entrypoint: None,
-        working_dir: None,
-        user: None,
-        env: BTreeMap::new(),
-        mounts: Vec::new(),
-        tmpfs: Vec::new(),
-        read_only_root: false,
-        network: None,
-        health: None,
-        restart: Restart::UnlessStopped,
         stop_grace: Duration::from_millis(1500),
-        stop_signal: None,
-        memory_bytes: None,
-        millicpus: None,
-        surroundings: Surroundings::default(),
-        devices: Vec::new(),
-        capabilities: Vec::new(),
-        ports: Vec::new(),
-        labels: BTreeMap::new(),
-        init: false,
-        hostname: None,
+        ..NewContainer::of("home-h", "sha256:aa", "web:1")
     }
 }
 

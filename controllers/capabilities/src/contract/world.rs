@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::future::{Either, select};
 use futures::stream::BoxStream;
-use hearth_kinds::container::{HealthCheck, Restart, Surroundings};
+use hearth_kinds::container::{HealthCheck, Restart};
 use hearth_meta::labels;
 
 use crate::containers::{ContainerFacts, JoinedNetwork, LogOptions, NewContainer};
@@ -155,31 +155,10 @@ impl<'a> Scene<'a> {
         let facts =
             self.world.images().inspect(&image).await.expect("the image can be read").expect("it is here");
         NewContainer {
-            name: self.name(what),
-            image_id: facts.id,
-            image_reference: image,
             command: Some(self.world.program(program)),
-            entrypoint: None,
-            working_dir: None,
-            user: None,
-            env: BTreeMap::new(),
-            mounts: Vec::new(),
-            tmpfs: Vec::new(),
-            read_only_root: false,
-            network: None,
-            health: None,
             restart: Restart::Never,
-            stop_grace: Duration::from_secs(10),
-            stop_signal: None,
-            memory_bytes: None,
-            millicpus: None,
-            surroundings: Surroundings::default(),
-            devices: Vec::new(),
-            capabilities: Vec::new(),
-            ports: Vec::new(),
             labels: self.labels(what),
-            init: false,
-            hostname: None,
+            ..NewContainer::of(self.name(what), facts.id, image)
         }
     }
 

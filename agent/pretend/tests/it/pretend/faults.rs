@@ -7,7 +7,6 @@ use futures::StreamExt as _;
 use hearth_capabilities::containers::NewContainer;
 use hearth_capabilities::{Containers, Events, Fault, Happening, Images, Networks, Proxy, Volumes};
 use hearth_engine::{Clock, ManualClock};
-use hearth_kinds::container::Restart;
 use hearth_meta::Timestamp;
 use hearth_pretend::{Latency, Machine, Op};
 use tempfile::TempDir;
@@ -23,31 +22,9 @@ pub(super) async fn wanted(machine: &Machine, name: &str) -> NewContainer {
     Images::pull(machine, "app:1", &|_| ()).await.unwrap();
     let image = Images::inspect(machine, "app:1").await.unwrap().unwrap();
     NewContainer {
-        name: name.into(),
-        image_id: image.id,
-        image_reference: "app:1".into(),
-        command: None,
-        entrypoint: None,
-        working_dir: None,
-        user: None,
         env: [("PASSWORD".to_owned(), "secret".to_owned())].into(),
-        mounts: Vec::new(),
-        tmpfs: Vec::new(),
-        read_only_root: false,
-        network: None,
-        health: None,
-        restart: Restart::UnlessStopped,
-        stop_grace: Duration::from_secs(10),
-        stop_signal: None,
-        memory_bytes: None,
-        millicpus: None,
-        surroundings: Default::default(),
-        devices: Vec::new(),
-        capabilities: Vec::new(),
-        ports: Vec::new(),
         labels: [(hearth_meta::labels::UID.to_owned(), format!("uid-{name}"))].into(),
-        init: false,
-        hostname: None,
+        ..NewContainer::of(name, image.id, "app:1")
     }
 }
 
