@@ -94,6 +94,10 @@ impl Controller for AppController {
         wanted.first().map_or_else(Plan::nothing, |wanted| plan::plan(wanted, facts))
     }
 
+    fn foresee(&self, wanted: &Wanted<App>, facts: &AppSeen) -> Vec<AppStep> {
+        plan::foresee(wanted, facts)
+    }
+
     async fn act(&self, step: &AppStep, wanted: &[Wanted<App>], _cx: &Act) -> Result<(), StepError> {
         match wanted.first() {
             Some(wanted) => self.carry_out(step, wanted).await,

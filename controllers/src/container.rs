@@ -139,6 +139,10 @@ impl Controller for ContainerController {
         wanted.first().map_or_else(Plan::nothing, |wanted| plan::plan(wanted, facts))
     }
 
+    fn foresee(&self, wanted: &Wanted<Container>, facts: &ContainerSeen) -> Vec<ContainerStep> {
+        plan::foresee(wanted, facts)
+    }
+
     async fn act(
         &self,
         step: &ContainerStep,

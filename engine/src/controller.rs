@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::STALL_LIMIT;
 use crate::keep;
+use crate::object::Object;
 use crate::store::Store;
 
 mod outcome;
@@ -85,6 +86,12 @@ pub trait Controller: Send + Sync + 'static {
 
     /// What to do next. Only the first step is taken; then it is observed and planned again.
     fn plan(&self, wanted: &[Wanted<Self::Kind>], facts: &Self::Facts) -> Plan<Self::Step>;
+
+    /// What would be done towards a wish, for whoever asks before it is written. By default the steps of the plan; a
+    /// controller whose plan ends at what has to be there first looks beyond it. Pure.
+    fn foresee(&self, wanted: &Wanted<Self::Kind>, facts: &Self::Facts) -> Vec<Self::Step> {
+        self.plan(std::slice::from_ref(wanted), facts).steps
+    }
 
     /// Carries out one step. A quick one has [`Step::limit`], and a slow one as much without progress; then it is
     /// dropped where it stands and has failed.
@@ -161,6 +168,17 @@ pub trait Step: Clone + Debug + PartialEq + Send + Sync + 'static {
         STALL_LIMIT
     }
 
+    /// The objects that it writes into the store, where that is all it does: what comes of them is for the controllers
+    /// of their kinds to say.
+    fn writes(&self) -> &[Object] {
+        &[]
+    }
+
+    /// Whether it ends what is there, so that what is wanted has to be made anew.
+    fn takes_away(&self) -> bool {
+        false
+    }
+
     /// Whether it must not be taken again by itself after an interruption (AL-23): then the object waits for a
     /// newer spec, or for a person's poke.
     fn is_dangerous(&self) -> bool {
@@ -203,6 +221,17 @@ impl<K: Resource> Wanted<K> {
         let former = || meta.labels.as_ref()?.get(OWNER_UID);
         owner.or_else(former).map_or_else(|| self.uid(), String::as_str)
     }
+}
+
+/// A step that would be taken towards a wish that is not written yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Foreseen {
+    /// What it would do, as a sentence in the present tense.
+    pub doing: String,
+    /// Whether it would end what is there.
+    pub takes_away: bool,
+    /// The objects it would write, where that is all it does.
+    pub writes: Vec<Object>,
 }
 
 /// The backend could not be read. Nothing is known.

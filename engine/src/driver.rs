@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::controller::Controller;
+use crate::controller::{Blind, Controller, Foreseen, Step, Wanted};
 use crate::diagnostics::{Counters, Diagnostics};
 use crate::followed::Followed;
 use crate::object::{Key, Object};
@@ -111,6 +111,9 @@ pub(crate) trait Runnable: Send + Sync {
     fn wake_all(&self);
     /// The spec of an object with what is seen of it taken over, field by field of these differences.
     fn keep(&self, object: &Object, differences: &[FieldDiff]) -> Result<Value, Vec<Problem>>;
+    /// What would be done if an object were as it is given here. `None` where the kind is one set, of which no part
+    /// can be looked at alone, or the object is not one of the kind.
+    async fn foresee(&self, object: &Object) -> Option<Result<Vec<Foreseen>, Blind>>;
     /// Whether it runs and nothing is due or under way: every change of the store was followed, and what waits is
     /// due later.
     fn is_idle(&self) -> bool;
@@ -280,6 +283,21 @@ impl<C: Controller> Runnable for Runner<C> {
         };
         let problems: Vec<Problem> = differences.iter().filter_map(kept).collect();
         if problems.is_empty() { Ok(spec) } else { Err(problems) }
+    }
+
+    async fn foresee(&self, object: &Object) -> Option<Result<Vec<Foreseen>, Blind>> {
+        let typed = (!C::IS_SET).then(|| object.typed().ok()).flatten()?;
+        let wanted = Wanted { object: Arc::new(typed), gone: object.is_going(), now: self.clock.now() };
+        let facts = match self.controller.observe(std::slice::from_ref(&wanted)).await {
+            Ok(facts) => facts,
+            Err(blind) => return Some(Err(blind)),
+        };
+        let shown = |step: &C::Step| Foreseen {
+            doing: step.doing(),
+            takes_away: step.takes_away(),
+            writes: step.writes().to_vec(),
+        };
+        Some(Ok(self.controller.foresee(&wanted, &facts).iter().map(shown).collect()))
     }
 
     fn is_idle(&self) -> bool {

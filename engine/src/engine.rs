@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::controller::Controller;
+use crate::controller::{Blind, Controller, Foreseen};
 use crate::diagnostics::Diagnostics;
 use crate::driver::{FirstLook, Orphans, Runnable, Runner, RunnerOptions};
 use crate::followed::Followed;
@@ -93,6 +93,13 @@ impl Engine {
     pub fn keep(&self, object: &Object, differences: &[FieldDiff]) -> Option<Result<Value, Vec<Problem>>> {
         let runner = self.runners.iter().find(|runner| runner.kind() == object.kind)?;
         Some(runner.keep(object, differences))
+    }
+
+    /// What would be done if an object were as it is given here, as its controller sees the machine now; nothing is
+    /// done. `None` where nobody can tell for its kind.
+    pub async fn foresee(&self, object: &Object) -> Option<Result<Vec<Foreseen>, Blind>> {
+        let runner = self.runners.iter().find(|runner| runner.kind() == object.kind)?;
+        runner.foresee(object).await
     }
 
     /// Makes every key of every controller due: a full look.

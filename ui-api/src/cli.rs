@@ -36,10 +36,17 @@ mod drift;
 mod consent;
 mod logs;
 mod history;
+mod rollback;
+mod edit;
+mod status;
+mod top;
+mod version;
 mod power;
 mod pause;
 mod reconcile;
 mod recover;
+mod doctor;
+mod support;
 mod backup;
 mod restore;
 mod explain;
@@ -48,8 +55,9 @@ mod test;
 mod compose;
 mod import;
 mod completion;
+mod complete;
 
-use client::Client;
+use client::{Client, Reach};
 use exit::{Exit, Failure, Outcome};
 use output::{Colour, Output};
 
@@ -72,6 +80,9 @@ struct Globals {
     /// Which context of the kubeconfig file.
     #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
     context: Option<String>,
+    /// Read a support bundle in the place of a server.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"], help_heading = "Everywhere")]
+    from: Option<PathBuf>,
     /// In which namespace [default: that of the context, else household].
     #[arg(short, long, global = true, value_name = "NAME", help_heading = "Everywhere")]
     namespace: Option<String>,
@@ -99,6 +110,9 @@ enum Command {
     #[command(flatten)]
     Remote(Remote),
     Recover(recover::Recover),
+    Doctor(doctor::Doctor),
+    Support(support::Support),
+    Version(version::Version),
     #[command(flatten)]
     Local(Local),
 }
@@ -117,7 +131,11 @@ enum Remote {
     Events(events::Events),
     Logs(logs::Logs),
     Tree(family::Tree),
+    Status(status::Status),
+    Top(top::Top),
     History(history::History),
+    Rollback(rollback::Rollback),
+    Edit(edit::Edit),
     /// Start an app.
     Start(power::Power),
     /// Stop an app.
@@ -136,11 +154,14 @@ enum Local {
     Compose(compose::Compose),
     Import(import::Import),
     Restore(restore::Restore),
+    ApiResources(version::ApiResources),
     Completion(completion::Completion),
 }
 
 /// Carries out a command line on the terminal or pipe this program was started with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // A shell that asks what may come next is answered, and nothing else is done.
+    clap_complete::CompleteEnv::with_factory(Cli::command).var(completion::ASKED_BY).complete();
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -202,30 +223,30 @@ fn concluded(outcome: Outcome, out: &Output) -> Exit {
 }
 
 async fn dispatch(cli: Cli, out: &Output) -> Outcome {
-    let Globals { kubeconfig, context, namespace, .. } = &cli.globals;
+    let Globals { kubeconfig, context, namespace, from, .. } = &cli.globals;
+    let reach = Reach {
+        kubeconfig: kubeconfig.as_deref(),
+        context: context.as_deref(),
+        namespace: namespace.as_deref(),
+        from: from.as_deref(),
+    };
     match cli.command {
         Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),
         // Only some of it asks a server.
-        Command::Backup(args) => {
-            backup::run(args, || Client::open(kubeconfig.as_deref(), context.as_deref(), None), out).await
-        }
+        Command::Backup(args) => backup::run(args, || reach.client(), out).await,
         Command::Local(Local::Validate(args)) => validate::run(&args, namespace.as_deref(), out),
         Command::Local(Local::Test(args)) => test::run_aside(&args, out),
         Command::Local(Local::Explain(args)) => explain::run(&args, out),
         Command::Local(Local::Compose(args)) => compose::run(&args, out),
         Command::Local(Local::Import(args)) => import::run(&args, out),
         Command::Local(Local::Restore(args)) => restore::run(&args, out).await,
-        Command::Local(Local::Completion(args)) => completion::run(&args, Cli::command(), out),
-        Command::Recover(args) => {
-            let reach = recover::Reach { kubeconfig: kubeconfig.as_deref(), context: context.as_deref() };
-            recover::run(args, reach, out).await
-        }
-        Command::Remote(verb) => {
-            let client = Client::open(kubeconfig.as_deref(), context.as_deref(), namespace.as_deref())
-                .await?
-                .telling(out);
-            ask(verb, &client, out).await
-        }
+        Command::Local(Local::ApiResources(args)) => version::list(&args, out),
+        Command::Local(Local::Completion(args)) => completion::run(&args, out),
+        Command::Recover(args) => recover::run(args, &reach, out).await,
+        Command::Doctor(args) => doctor::run(args, &reach, out).await,
+        Command::Version(args) => version::run(args, &reach, out).await,
+        Command::Support(args) => support::run(args, &reach, out).await,
+        Command::Remote(verb) => ask(verb, &reach.client().await?.telling(out), out).await,
     }
 }
 
@@ -241,8 +262,12 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::Delete(args) => delete::run(args, client, out).await,
         Remote::Events(args) => events::run(args, client, out).await,
         Remote::Logs(args) => logs::run(args, client, out).await,
+        Remote::Status(args) => status::run(args, client, out).await,
+        Remote::Top(args) => top::run(args, client, out).await,
         Remote::Tree(args) => family::run(args, client, out).await,
         Remote::History(args) => history::run(args, client, out).await,
+        Remote::Rollback(args) => rollback::run(args, client, out).await,
+        Remote::Edit(args) => edit::run(args, client, out).await,
         Remote::Start(args) => power::run(args, "Running", client, out).await,
         Remote::Stop(args) => power::run(args, "Stopped", client, out).await,
         Remote::Pause(args) => pause::pause(args, client, out).await,

@@ -5,7 +5,7 @@
 //! - `credential`: the admin's token and the kubeconfig file.
 //! - `sign_in`: who asks.
 //! - `listen`: accepting connections, and stopping.
-//! - `logs`, `history`, `preview`, `live`, `look`, `recover`, `folder`, `backup`: what is not a resource.
+//! - `logs`, `history`, `preview`, `live`, `look`, `doctor`, `usage`, `recover`, `folder`, `backup`: what is not a resource.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,7 @@ mod listen;
 mod logs;
 mod history;
 mod preview;
+mod effects;
 mod recover;
 mod orphans;
 mod drift;
@@ -37,9 +38,12 @@ mod folder;
 mod backup;
 mod live;
 mod look;
+mod doctor;
+mod usage;
 
 pub use recover::MachineView;
 
+use crate::doctor::Moment;
 use crate::serve::manifests::Folder;
 use authority::Authority;
 use credential::Credential;
@@ -91,7 +95,8 @@ impl Server {
         let closing = CancellationToken::new();
         let wire = Wire::new(store.clone(), VERSION, closing.clone()).reading_yaml(yaml_documents);
         let backup = Arc::default();
-        let places = routes::Places { wire, store, containers, engine, manifests, machine, backup };
+        let started = Moment::now(&**store.clock());
+        let places = routes::Places { wire, store, containers, engine, manifests, machine, backup, started };
         let router = routes::router(places, credential);
         let running = tokio::spawn(listen::serve(listener, authority, router, closing.clone()));
         Ok(Self { address, kubeconfig, closing, running })

@@ -5,6 +5,7 @@ mod create;
 mod inspect;
 mod foreign;
 mod logs;
+mod usage;
 #[cfg(test)]
 mod tests;
 
@@ -15,11 +16,13 @@ use async_trait::async_trait;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListContainersOptionsBuilder, LogsOptionsBuilder,
-    RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
+    RemoveContainerOptionsBuilder, StatsOptionsBuilder, StopContainerOptionsBuilder,
 };
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
-use hearth_capabilities::containers::{ContainerFacts, ListedContainer, LogLine, LogOptions, NewContainer};
+use hearth_capabilities::containers::{
+    ContainerFacts, EngineFacts, ListedContainer, LogLine, LogOptions, NewContainer, Usage,
+};
 use hearth_capabilities::{Containers, Fault};
 use hearth_meta::labels;
 
@@ -139,6 +142,22 @@ impl Containers for Docker {
                 std::future::ready(line.filter(|line| line.as_ref().map_or(true, &wanted)))
             })
             .boxed())
+    }
+
+    async fn usage(&self, id: &str) -> Result<Option<Usage>, Fault> {
+        let query = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
+        let mut told = Box::pin(self.api.stats(check_name(id)?, Some(query)));
+        let first = async { told.next().await.transpose() };
+        let seen = self.tell(first.map(none_if_absent)).await?;
+        Ok(seen.flatten().as_ref().and_then(usage::usage_from))
+    }
+
+    async fn engine(&self) -> Result<EngineFacts, Fault> {
+        let info = self.tell(self.api.info()).await?;
+        Ok(EngineFacts {
+            version: info.server_version.unwrap_or_default(),
+            root_folder: info.docker_root_dir.unwrap_or_default(),
+        })
     }
 }
 

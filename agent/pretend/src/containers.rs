@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{
-    ContainerFacts, Containers, ListedContainer, LogLine, LogOptions, NewContainer,
+    ContainerFacts, Containers, EngineFacts, ListedContainer, LogLine, LogOptions, NewContainer, Usage,
 };
 use hearth_meta::labels;
 
@@ -19,6 +19,11 @@ use crate::machine::Machine;
 use crate::state::State;
 use program::{Program, program_of};
 use record::{Container, Line, Status};
+
+/// What the engine says its version is.
+const VERSION: &str = "0.1-pretend";
+/// Where it says that it keeps everything: a folder that is there, and a disk with some room.
+const ROOT_FOLDER: &str = "/";
 
 #[async_trait]
 impl Containers for Machine {
@@ -109,6 +114,19 @@ impl Containers for Machine {
             return Ok(past_lines.boxed());
         }
         Ok(past_lines.chain(self.clone().lines_to_come(id.to_owned(), past.len())).boxed())
+    }
+
+    async fn usage(&self, id: &str) -> Result<Option<Usage>, Fault> {
+        check_name(id)?;
+        let now = self.clock().elapsed();
+        self.call(Op::ReadUsage, id, |state| Ok(state.container(id).and_then(|each| each.usage(now)))).await
+    }
+
+    async fn engine(&self) -> Result<EngineFacts, Fault> {
+        self.call(Op::ReadEngine, "", |_| {
+            Ok(EngineFacts { version: VERSION.to_owned(), root_folder: ROOT_FOLDER.to_owned() })
+        })
+        .await
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Op {
     StopContainer,
     RemoveContainer,
     ReadLogs,
+    ReadUsage,
+    ReadEngine,
     ListNetworks,
     InspectNetwork,
     CreateNetwork,

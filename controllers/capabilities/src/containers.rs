@@ -40,6 +40,12 @@ pub trait Containers: Send + Sync {
         id: &str,
         options: &LogOptions,
     ) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault>;
+
+    /// What a container uses now, by id; `None` where it does not run or is gone.
+    async fn usage(&self, id: &str) -> Result<Option<Usage>, Fault>;
+
+    /// What the engine says of itself.
+    async fn engine(&self) -> Result<EngineFacts, Fault>;
 }
 
 /// A container in a list: enough to know whose it is and whether to look closer.
@@ -344,6 +350,24 @@ impl Health {
             Self::Unhealthy => "unhealthy",
         }
     }
+}
+
+/// What a running container uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time since it started; two readings tell how busy it is.
+    pub processor: Duration,
+    /// Memory, without what the system only keeps of files as long as there is room, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What an engine says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineFacts {
+    /// Its version.
+    pub version: String,
+    /// The folder on the host that holds images and containers; empty where it does not tell.
+    pub root_folder: String,
 }
 
 /// Which lines of a log are wanted.

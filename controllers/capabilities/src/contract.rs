@@ -85,6 +85,9 @@ macro_rules! container_promises {
                 a_passing_check_makes_it_healthy
                 a_failing_check_makes_it_unhealthy
                 list_tells_what_carries_the_uid_label_running_or_not
+                what_runs_uses_memory_and_time_that_never_runs_back
+                what_does_not_run_uses_nothing
+                the_engine_tells_its_version
             }
             container_facts {
                 what_is_asked_for_comes_back

@@ -23,6 +23,15 @@ pub(super) fn pins(
     rendering: &Rendering<'_>,
     facts: &AppSeen,
 ) -> Result<BTreeMap<String, String>, Vec<Arc<Object>>> {
+    let (pins, missing) = known_pins(rendering, facts);
+    if pins.len() == rendering.services().len() { Ok(pins) } else { Err(missing) }
+}
+
+/// The pins of the services whose image is known, and the images that are waited for.
+pub(super) fn known_pins(
+    rendering: &Rendering<'_>,
+    facts: &AppSeen,
+) -> (BTreeMap<String, String>, Vec<Arc<Object>>) {
     let mut pins = BTreeMap::new();
     let mut missing = Vec::new();
     for service in rendering.services() {
@@ -44,7 +53,7 @@ pub(super) fn pins(
             (None, None) => {}
         }
     }
-    if pins.len() == rendering.services().len() { Ok(pins) } else { Err(missing) }
+    (pins, missing)
 }
 
 /// Whether a container waits for an image of a tag that is here: then the one it was pinned to is not.

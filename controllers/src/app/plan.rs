@@ -14,13 +14,15 @@ use hearth_kinds::{App, DataPolicy, Power};
 use hearth_meta::{FieldDiff, Reason, Verdict};
 use serde_json::json;
 
-use super::children::{is_as_wanted, is_moving, pins, unready, verdict};
+use super::children::{is_as_wanted, is_moving, known_pins, pins, unready, verdict};
 use super::detached::detached;
 use super::observe::AppSeen;
 use super::record::RECORD;
 use super::render::Rendering;
 use super::take_down;
 
+/// The digest of no image.
+const YET_TO_COME: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 /// How many revisions of an app are kept.
 const KEPT_REVISIONS: usize = 10;
 
@@ -206,6 +208,39 @@ fn towards(rendering: &Rendering<'_>, facts: &AppSeen) -> Plan<AppStep> {
     Plan { holds_slot, ..Plan::wait(wait.on(on)) }
 }
 
+/// What would come of another wish, as far as it can be told before its images are here: a service whose image is yet
+/// to come is rendered with one that nothing can be equal to.
+pub(super) fn foresee(wanted: &Wanted<App>, facts: &AppSeen) -> Vec<AppStep> {
+    if wanted.gone {
+        return take_down::plan(wanted, facts).steps;
+    }
+    let stops = stop(wanted, facts);
+    let rendering = facts.rendering().filter(|_| stops.is_empty());
+    let Some(rendering) = rendering else { return stops };
+    let mut pins = known_pins(&rendering, facts).0;
+    for service in rendering.services() {
+        pins.entry(service.name.clone()).or_insert_with(|| YET_TO_COME.to_owned());
+    }
+    let mut containers = rendering.containers(&pins);
+    containers.iter_mut().for_each(|container| name_known_image(container, facts));
+    let mut steps = before_images(&rendering, facts);
+    steps.extend(removed_services(&containers, facts));
+    steps.extend(apply(&rendering.volumes(), facts));
+    steps.extend(apply(&containers, facts));
+    steps.extend(route(&rendering, facts));
+    steps
+}
+
+/// An image that is not even declared cannot be looked at; the one before it stands for it, with the digest of none.
+fn name_known_image(container: &mut Object, facts: &AppSeen) {
+    let known = facts.child("Container", container.name()).map(|seen| seen.spec()["image"]["ref"].clone());
+    if let (Some(known), Some(spec)) = (known, container.body.get_mut("spec"))
+        && spec["image"]["digest"] == YET_TO_COME
+    {
+        spec["image"]["ref"] = known;
+    }
+}
+
 /// What can be settled before any image is here.
 fn before_images(rendering: &Rendering<'_>, facts: &AppSeen) -> Vec<AppStep> {
     let images = rendering.images();
@@ -325,6 +360,13 @@ impl Step for AppStep {
             Self::Apply(children) => format!("Declare {}", names(children)),
             Self::Delete { kind, name, .. } => format!("Delete {kind} {name}"),
             Self::RemoveFiles => "Remove the app's files".into(),
+        }
+    }
+
+    fn writes(&self) -> &[Object] {
+        match self {
+            Self::Apply(children) => children,
+            _ => &[],
         }
     }
 

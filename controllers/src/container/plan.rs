@@ -73,6 +73,22 @@ fn stop(container: &ContainerFacts) -> ContainerStep {
     ContainerStep::Stop { id: container.id.clone(), grace: container.stop_grace.unwrap_or(DEFAULT_GRACE) }
 }
 
+/// What would come of another wish: what differs is made anew in the end, whatever has to be there first. An image that
+/// is not here is another one than what runs, since that one cannot be taken away under it.
+pub(super) fn foresee(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Vec<ContainerStep> {
+    match (&facts.container, facts.ownership) {
+        (Some(container), Ownership::Mine)
+            if !wanted.gone
+                && wanted.object.spec.power == Power::Running
+                && !diff::is_finished_job(wanted, facts)
+                && (facts.image.is_none() || !diff::shape(wanted, facts, container).is_empty()) =>
+        {
+            take_down(container).steps
+        }
+        _ => plan(wanted, facts).steps,
+    }
+}
+
 fn take_down(container: &ContainerFacts) -> Plan<ContainerStep> {
     let stop = container.state.running.then(|| stop(container));
     Plan::steps(stop.into_iter().chain([ContainerStep::Remove(container.id.clone())]).collect())
@@ -295,6 +311,10 @@ impl Step for ContainerStep {
             Self::Stop { .. } => "Stop the container".into(),
             Self::Remove(_) => "Remove the container".into(),
         }
+    }
+
+    fn takes_away(&self) -> bool {
+        matches!(self, Self::Remove(_))
     }
 
     fn done(&self) -> (&'static str, String) {

@@ -58,8 +58,14 @@ impl Space {
         self.free_bytes < self.floor_bytes()
     }
 
-    fn words(&self) -> String {
+    /// In words, such as `3 MiB free of 1024 GiB`.
+    pub fn words(&self) -> String {
         format!("{} free of {}", shown(self.free_bytes), shown(self.total_bytes))
+    }
+
+    /// The floor in words, such as `64 MiB`.
+    pub fn floor_words(&self) -> String {
+        shown(self.floor_bytes())
     }
 }
 

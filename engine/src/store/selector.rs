@@ -96,7 +96,8 @@ impl Requirement {
         name
     }
 
-    fn holds(&self, value: impl Fn(&str) -> Option<String>) -> bool {
+    /// Whether it holds of what has these values by name.
+    pub fn holds(&self, value: impl Fn(&str) -> Option<String>) -> bool {
         match self {
             Self::In(name, allowed) => value(name).is_some_and(|value| allowed.contains(&value)),
             Self::NotIn(name, refused) => value(name).is_none_or(|value| !refused.contains(&value)),

@@ -28,3 +28,4 @@ mod folder;
 mod imported;
 mod given;
 mod lost;
+mod why;

@@ -18,6 +18,7 @@ use super::exit::{Exit, Failure, Outcome};
 use super::manifest::{Manifest, Manifests};
 use super::output::{Output, Tone, paint};
 use super::resource::{Target, collection};
+use super::rollback::undo;
 use super::wait::{self, Goal};
 
 /// How often a write is tried again when only the status has changed in between.
@@ -75,6 +76,10 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
             Ok((effect, object)) => {
                 out.line(&report(manifest, effect, false));
                 warn(&object, out);
+                let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
+                if effect == Effect::Changed && generation > 1 && !manifest.target.kind.is_secret {
+                    out.note(&format!("  {}", undo(&manifest.target, client, generation - 1)));
+                }
                 applied.push(manifest.target.clone());
             }
             Err(failure) => {

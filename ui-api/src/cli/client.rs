@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use hearth_meta::Problem;
 use hearth_meta::problem::nearest;
+use hearth_meta::{Problem, Timestamp};
 use http::{Method, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -18,6 +18,8 @@ use super::exit::{Exit, Failure};
 use super::kubeconfig;
 use super::output::{Output, Tone, paint};
 use super::resource::{Target, collection};
+use super::support::archive;
+use crate::support::Bundle;
 
 mod pages;
 
@@ -39,6 +41,8 @@ pub(crate) struct Client {
     namespace: String,
     /// Where what the server says beside its answers is shown, and what was shown already.
     beside: Option<(Output, Arc<Mutex<BTreeSet<String>>>)>,
+    /// The moment that is asked about, where it is not the present.
+    as_of: Option<Timestamp>,
 }
 
 /// Why the server did not do what was asked.
@@ -66,6 +70,28 @@ pub(super) struct Refusal {
     pub(super) problems: Vec<Problem>,
 }
 
+/// What the command line says of how a server is reached.
+pub(super) struct Reach<'a> {
+    pub(super) kubeconfig: Option<&'a Path>,
+    pub(super) context: Option<&'a str>,
+    pub(super) namespace: Option<&'a str>,
+    /// A bundle to read in the place of a server.
+    pub(super) from: Option<&'a Path>,
+}
+
+impl Reach<'_> {
+    /// The client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// A kubeconfig or a bundle that is missing or cannot be used.
+    pub(super) async fn client(&self) -> Result<Client, Failure> {
+        match self.from {
+            Some(file) => Client::of_bundle(file, self.namespace),
+            None => Client::open(self.kubeconfig, self.context, self.namespace).await,
+        }
+    }
+}
+
 impl Client {
     /// Reads the kubeconfig; nothing is sent yet.
     ///
@@ -91,18 +117,48 @@ impl Client {
                 format!("the kubeconfig file {} cannot be used: {error}", path.display()),
             )
         })?;
-        Ok(Self { http, address, namespace, beside: None })
+        Ok(Self { http, address, namespace, beside: None, as_of: None })
+    }
+
+    /// Reads a support bundle in the place of a server; nothing can be written to it.
+    ///
+    /// # Errors
+    /// A file that is no sound bundle.
+    pub(super) fn of_bundle(file: &Path, namespace: Option<&str>) -> Result<Self, Failure> {
+        let bundle = Bundle::read(file).map_err(|error| {
+            Failure::new(Exit::Rejected, format!("{} cannot be read: {error:#}", file.display()))
+        })?;
+        let namespace = namespace.unwrap_or(&bundle.manifest.namespace).to_owned();
+        let (address, as_of) = (file.display().to_string(), Some(bundle.manifest.made_at));
+        let http = archive::client(bundle, &namespace);
+        Ok(Self { http, address, namespace, beside: None, as_of })
+    }
+
+    /// The moment that is asked about: the present, or when a bundle was made.
+    pub(super) fn now(&self) -> Timestamp {
+        self.as_of.unwrap_or_else(Timestamp::now)
     }
 
     /// A client of a home in this process.
     pub(crate) fn within(http: kube::Client, namespace: &str) -> Self {
-        Self { http, address: "this process".into(), namespace: namespace.to_owned(), beside: None }
+        Self {
+            http,
+            address: "this process".into(),
+            namespace: namespace.to_owned(),
+            beside: None,
+            as_of: None,
+        }
     }
 
     /// The same client, which shows what the server says beside its answers, each once.
     #[must_use]
     pub(super) fn telling(self, out: &Output) -> Self {
         Self { beside: Some((out.clone(), Arc::default())), ..self }
+    }
+
+    /// Where the server is.
+    pub(super) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The namespace asked for, or the one that is used where none is named.

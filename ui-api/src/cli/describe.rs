@@ -5,6 +5,7 @@ use hearth_meta::Timestamp;
 use serde_json::Value;
 
 use super::client::Client;
+use super::complete;
 use super::drift;
 use super::duration;
 use super::events;
@@ -24,7 +25,7 @@ const EVENTS: usize = 10;
 #[command(after_help = "Examples:\n  hearth describe app/photos")]
 pub(super) struct Describe {
     /// The object, as KIND/NAME.
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
 }
 
@@ -36,7 +37,7 @@ pub(super) async fn run(args: Describe, client: &Client, out: &Output) -> Outcom
     let target = parse_one(&args.object, client.namespace())?;
     let object = client.one(&target).await?;
     let family = gather(client, object).await?;
-    let now = Timestamp::now();
+    let now = client.now();
     out.line(&answer(&target, &family.object, out));
     section("", facts(&family.object, now), out);
     section("Conditions", conditions(&family.object, now, out), out);

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hearth_meta::Timestamp;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use super::drift;
 use super::exit::{Exit, Failure, Outcome};
 use super::family::gather;
 use super::get::Language;
-use super::manifest::{Manifest, Manifests};
+use super::manifest::Manifests;
 use super::output::{Output, Tone, paint, width_of};
 use super::resource::{Target, parse_one};
 use super::text_diff;
@@ -40,10 +39,15 @@ pub(super) struct Diff {
 }
 
 /// What applying one object would change.
-struct Change {
-    target: Target,
-    exists: bool,
-    differences: Vec<Value>,
+pub(super) struct Change {
+    /// The object.
+    pub(super) target: Target,
+    /// Whether it is there.
+    pub(super) exists: bool,
+    /// The fields that become different.
+    pub(super) differences: Vec<Value>,
+    /// What would come of it on the machine, as the controllers would plan it.
+    pub(super) effects: Vec<String>,
 }
 
 /// Carries out `hearth diff`.
@@ -63,8 +67,11 @@ pub(super) async fn run(args: Diff, client: &Client, out: &Output) -> Outcome {
         Exit::Differs
     };
     if let Some(language) = args.output {
-        let items =
-            changes.iter().map(|change| listed(&change.target, Some(change.exists), &change.differences));
+        let items = changes.iter().map(|change| {
+            let mut item = listed(&change.target, Some(change.exists), &change.differences);
+            item["effects"] = change.effects.clone().into();
+            item
+        });
         show(language, items.collect(), out);
         return Ok(exit);
     }
@@ -120,7 +127,7 @@ async fn now(target: &Target, language: Option<Language>, client: &Client, out: 
         items.push(item);
         if language.is_none() {
             out.line(&answer(&own, member, out));
-            let now = Timestamp::now();
+            let now = client.now();
             differences(member, now, out).iter().for_each(|line| out.line(&format!("  {line}")));
             if !member["status"]["drift"].is_null() {
                 out.note(&format!("  {}", drift::told(member, now)));
@@ -142,11 +149,11 @@ async fn now(target: &Target, language: Option<Language>, client: &Client, out: 
 async fn preview(manifests: &Manifests, client: &Client) -> Result<Vec<Change>, Failure> {
     let (mut changes, mut problems) = (Vec::new(), Vec::new());
     for manifest in &manifests.items {
-        match ask(manifest, client).await {
+        match preview_of(&manifest.target, &manifest.value, client).await {
             Ok(change) => changes.push(change),
             Err(Trouble::Refused(_)) if manifests.makes_namespace_of(manifest) => {
                 let (target, exists) = (manifest.target.clone(), false);
-                changes.push(Change { target, exists, differences: Vec::new() });
+                changes.push(Change { target, exists, differences: Vec::new(), effects: Vec::new() });
             }
             Err(Trouble::Refused(refusal)) if !refusal.problems.is_empty() => {
                 problems.extend(refusal.problems.into_iter().map(|problem| manifest.locate(problem)));
@@ -157,13 +164,22 @@ async fn preview(manifests: &Manifests, client: &Client) -> Result<Vec<Change>, 
     if problems.is_empty() { Ok(changes) } else { Err(manifests.rejected(problems, "nothing was changed")) }
 }
 
-async fn ask(manifest: &Manifest, client: &Client) -> Result<Change, Trouble> {
-    let answer = client.send(Method::POST, "/hearth/v1/diff", JSON, &manifest.value).await?;
+/// What writing an object would change, as the server tells.
+///
+/// # Errors
+/// See [`Trouble`].
+pub(super) async fn preview_of(target: &Target, value: &Value, client: &Client) -> Result<Change, Trouble> {
+    let answer = client.send(Method::POST, "/hearth/v1/diff", JSON, value).await?;
     let differences = answer["differences"].as_array().cloned().unwrap_or_default();
-    Ok(Change { target: manifest.target.clone(), exists: answer["exists"] == true, differences })
+    let effects = answer["effects"].as_array().into_iter().flatten();
+    let mut effects: Vec<String> = effects.filter_map(Value::as_str).map(str::to_owned).collect();
+    let unknown = answer["effectsUnknown"].as_str();
+    effects.extend(unknown.map(|why| format!("what would come of it cannot be told: {why}")));
+    Ok(Change { target: target.clone(), exists: answer["exists"] == true, differences, effects })
 }
 
-fn lines_of(change: &Change, out: &Output) -> Vec<String> {
+/// A change as lines: each field, and below them what would come of it.
+pub(super) fn lines_of(change: &Change, out: &Output) -> Vec<String> {
     if !change.exists {
         return vec![format!("{} {}  new", paint(Tone::Good, "+"), change.target)];
     }
@@ -188,6 +204,8 @@ fn lines_of(change: &Change, out: &Output) -> Vec<String> {
         let (seen, wanted) = (seen.unwrap_or("unset"), wanted.unwrap_or("unset"));
         lines.push(format!("    {}{blank}  {seen} {} {wanted}", field(difference), out.sign("→")));
     }
+    let arrow = out.sign("→");
+    lines.extend(change.effects.iter().map(|effect| format!("  {} {effect}", paint(Tone::Moving, arrow))));
     lines
 }
 

@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::client::{Client, JSON};
+use super::complete;
 use super::consent;
 use super::describe::differences;
 use super::exit::{Exit, Outcome};
@@ -49,7 +50,7 @@ enum What {
 #[derive(Debug, Args)]
 struct Answered {
     /// The object, as KIND/NAME.
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
     /// The id of the change that is meant, as `hearth diff` shows it; another one is refused.
     #[arg(long, value_name = "ID")]

@@ -5,6 +5,7 @@ use hearth_meta::Timestamp;
 use serde_json::Value;
 
 use super::client::{Client, JSON, Trouble};
+use super::complete;
 use super::exit::{Exit, Outcome};
 use super::family::{Family, gather};
 use super::output::{Output, Tone, paint};
@@ -21,7 +22,7 @@ const MACHINE: &str = "default";
 #[command(after_help = "Examples:\n  hearth events app/photos\n  hearth events -A -w")]
 pub(super) struct Events {
     /// The object, as KIND/NAME; without it, everything in the namespace.
-    #[arg(value_name = "KIND/NAME")]
+    #[arg(value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
     /// In every namespace.
     #[arg(short = 'A', long)]
@@ -60,7 +61,7 @@ pub(super) async fn run(args: Events, client: &Client, out: &Output) -> Outcome 
     if events.is_empty() && !args.watch {
         out.note("nothing has happened");
     } else {
-        table(&events, args.all_namespaces).lines(out).iter().for_each(|line| out.line(line));
+        table(&events, args.all_namespaces, client.now()).lines(out).iter().for_each(|line| out.line(line));
     }
     if args.watch { follow(&path, &listing, wanted, client, out).await } else { Ok(Exit::Done) }
 }
@@ -82,13 +83,12 @@ fn last_of(event: &Value) -> String {
     named("lastTimestamp").or_else(|| named("eventTime")).unwrap_or_default()
 }
 
-fn table(events: &[&Value], namespaces: bool) -> Table {
+fn table(events: &[&Value], namespaces: bool, now: Timestamp) -> Table {
     let mut headings = vec!["last", "type", "object", "reason", "what", "times"];
     if namespaces {
         headings.insert(0, "namespace");
     }
     let mut table = Table::new(&headings);
-    let now = Timestamp::now();
     events.iter().for_each(|event| table.push(cells(event, namespaces, now)));
     table
 }
@@ -158,5 +158,5 @@ pub(super) async fn lately(
         items.filter(|event| members.iter().any(|member| is_about(event, member))).collect();
     events.sort_by_key(|event| last_of(event));
     let newest = &events[events.len().saturating_sub(most)..];
-    Ok(if newest.is_empty() { Vec::new() } else { table(newest, false).inner_lines(out) })
+    Ok(if newest.is_empty() { Vec::new() } else { table(newest, false, client.now()).inner_lines(out) })
 }

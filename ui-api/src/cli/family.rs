@@ -8,6 +8,7 @@ use hearth_meta::Verdict;
 use serde_json::Value;
 
 use super::client::{Client, JSON, Trouble};
+use super::complete;
 use super::exit::{Exit, Outcome};
 use super::output::{Output, Tone, paint, width_of};
 use super::progress::state_of;
@@ -27,7 +28,7 @@ pub(super) struct Family {
 #[command(after_help = "Examples:\n  hearth tree app/photos")]
 pub(super) struct Tree {
     /// The object, as KIND/NAME.
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
 }
 
@@ -96,6 +97,18 @@ impl Family {
             format!("{name}{blank}  {state}").trim_end().to_owned()
         };
         rows.into_iter().map(lay).collect()
+    }
+
+    /// What it owns as a drawn tree, without itself; only what still moves or is wrong.
+    pub(super) fn part_lines(&self, out: &Output) -> Vec<String> {
+        let moving = Self { object: self.object.clone(), parts: Vec::new() };
+        let parts = self.parts.iter().filter(|part| part.members().into_iter().any(is_unwell));
+        let tree = Self { parts: parts.map(Self::copied).collect(), ..moving };
+        tree.lines(out).into_iter().skip(1).collect()
+    }
+
+    fn copied(part: &Self) -> Self {
+        Self { object: part.object.clone(), parts: part.parts.iter().map(Self::copied).collect() }
     }
 
     fn draw(&self, out: &Output, lead: &str, below: &str, rows: &mut Vec<(String, String)>) {

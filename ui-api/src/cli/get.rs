@@ -4,6 +4,7 @@ use clap::Args;
 use hearth_meta::{Scope, Timestamp};
 
 use super::client::{Client, JSON, TABLE};
+use super::complete;
 use super::exit::{Exit, Outcome};
 use super::output::Output;
 use super::resource::{Asked, Target, collection, encode, parse_asked};
@@ -22,7 +23,7 @@ use form::{Form, list_of, named};
 )]
 pub(super) struct Get {
     /// KIND, KIND,KIND, all, KIND NAME..., or KIND/NAME...
-    #[arg(required = true, value_name = "WHAT")]
+    #[arg(required = true, value_name = "WHAT", add = complete::kinds_and_objects())]
     what: Vec<String>,
     /// In every namespace.
     #[arg(short = 'A', long)]

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use hearth_meta::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::Client;
-use super::exit::{Exit, Outcome};
+use super::complete;
+use super::exit::{Exit, Failure, Outcome};
 use super::output::{Output, Tone, paint};
-use super::resource::{encode, parse_one};
+use super::resource::{Target, encode, parse_one};
 use super::table::age;
 use super::text_diff;
 
@@ -19,11 +20,18 @@ const DIFFERENCES: usize = 5;
 #[command(after_help = "Examples:\n  hearth history app/photos\n  hearth history app/photos --full")]
 pub(super) struct History {
     /// The object, as KIND/NAME; also one that is gone.
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
     /// Every field of every change.
     #[arg(long)]
     full: bool,
+    /// Print as JSON, with the whole spec of each generation.
+    #[arg(long = "output", short, value_name = "json", value_parser = is_json, num_args = 1)]
+    output: Option<bool>,
+}
+
+fn is_json(text: &str) -> Result<bool, String> {
+    if text == "json" { Ok(true) } else { Err("write json".into()) }
 }
 
 /// Carries out `hearth history`.
@@ -32,12 +40,13 @@ pub(super) struct History {
 /// No such object ever, no server.
 pub(super) async fn run(args: History, client: &Client, out: &Output) -> Outcome {
     let target = parse_one(&args.object, client.namespace())?;
-    let namespace =
-        target.namespace.as_deref().map(|namespace| format!("{}/", encode(namespace))).unwrap_or_default();
-    let path = format!("/hearth/v1/history/{}/{namespace}{}", target.kind.plural, encode(&target.name));
-    let history = client.get(&path).await?;
-    let now = Timestamp::now();
-    for row in history["items"].as_array().into_iter().flatten().rev() {
+    let rows = rows(&target, client).await?;
+    let now = client.now();
+    if args.output == Some(true) {
+        out.line(&format!("{:#}", json!({ "items": rows })));
+        return Ok(Exit::Done);
+    }
+    for row in rows.iter().rev() {
         heading(row, now, out);
         let is_first = row["verb"] == "create";
         let differences = row["differences"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -52,6 +61,21 @@ pub(super) async fn run(args: History, client: &Client, out: &Output) -> Outcome
         }
     }
     Ok(Exit::Done)
+}
+
+/// Every write of an object's spec, oldest first; also of one that is gone.
+///
+/// # Errors
+/// No such object ever, with the name that may have been meant; no server.
+pub(super) async fn rows(target: &Target, client: &Client) -> Result<Vec<Value>, Failure> {
+    let namespace =
+        target.namespace.as_deref().map(|namespace| format!("{}/", encode(namespace))).unwrap_or_default();
+    let path = format!("/hearth/v1/history/{}/{namespace}{}", target.kind.plural, encode(&target.name));
+    match client.get(&path).await {
+        Ok(history) => Ok(history["items"].as_array().cloned().unwrap_or_default()),
+        Err(trouble) if trouble.is_not_found() => Err(client.missing(target).await),
+        Err(trouble) => Err(trouble.into()),
+    }
 }
 
 fn heading(row: &Value, now: Timestamp, out: &Output) {

@@ -53,6 +53,8 @@ pub(super) async fn load(path: &Path, context: Option<&str>) -> Result<kube::Con
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     // A followed log or a watch of a quiet home is silent for hours.
     config.read_timeout = None;
+    // A refusal is told at once; whoever wants to try again does.
+    config.default_retry = false;
     // The server is in the home; a proxy for the internet does not lead there.
     config.proxy_url = None;
     Ok(config)

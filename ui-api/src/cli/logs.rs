@@ -8,6 +8,7 @@ use hearth_meta::Timestamp;
 use serde_json::Value;
 
 use super::client::{Client, Trouble};
+use super::complete;
 use super::duration;
 use super::exit::{Exit, Failure, Outcome};
 use super::output::{Output, Tone, paint};
@@ -23,7 +24,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 )]
 pub(super) struct Logs {
     /// The app or container, as app/NAME or container/NAME.
-    #[arg(required = true, value_name = "app/NAME")]
+    #[arg(required = true, value_name = "app/NAME", add = complete::objects())]
     object: Vec<String>,
     /// Go on, and show what is written.
     #[arg(short, long)]

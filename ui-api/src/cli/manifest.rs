@@ -37,6 +37,18 @@ pub(super) struct Manifests {
 }
 
 impl Manifest {
+    /// Reads one object from a text.
+    ///
+    /// # Errors
+    /// Every problem, each with its place in the text.
+    pub(super) fn read_text(text: &str, namespace: &str) -> Result<Self, Vec<Problem>> {
+        let mut documents = parse_documents(STDIN, text)?;
+        match (documents.pop(), documents.is_empty()) {
+            (Some(document), true) => manifest(STDIN, document, namespace, true),
+            _ => Err(vec![Problem::new("", "it must be one object, no more and no less")]),
+        }
+    }
+
     /// A problem with a field of this object, with its place in the file.
     pub(super) fn locate(&self, problem: Problem) -> Problem {
         match self.document.position(&problem.field) {

@@ -121,8 +121,17 @@ impl Output {
         })
     }
 
+    /// An output that is kept in memory, as if for a terminal on which lines are drawn anew in place.
+    pub fn kept_live(width: usize, height: usize) -> (Self, Kept) {
+        Self::kept_as(Some(width), Some(height))
+    }
+
     /// An output that is kept in memory, as if for a terminal of this width (or for a pipe).
     pub fn kept(width: Option<usize>) -> (Self, Kept) {
+        Self::kept_as(width, None)
+    }
+
+    fn kept_as(width: Option<usize>, height: Option<usize>) -> (Self, Kept) {
         let kept = Kept::default();
         let output = Self::new(Inner {
             out: Mutex::new(Box::new(kept.out.clone())),
@@ -131,8 +140,8 @@ impl Output {
             err_is_coloured: false,
             ascii: false,
             width,
-            height: None,
-            live: false,
+            height,
+            live: height.is_some(),
             quiet: false,
             closed: AtomicBool::new(false),
         });
@@ -151,6 +160,10 @@ impl Output {
     /// Writes data as it is.
     pub fn data(&self, text: &str) {
         let text = if self.inner.out_is_coloured { text.to_owned() } else { plain(text) };
+        self.put(&text);
+    }
+
+    fn put(&self, text: &str) {
         let mut out = hold(&self.inner.out);
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             // Whoever read this has gone away, as `head` does; those who would go on ask `is_closed`.
@@ -190,7 +203,9 @@ impl Output {
             shown.push(format!("and {} more", hidden.len()));
         }
         let end = if shown.is_empty() { "" } else { "\n" };
-        self.data(&format!("{back}{}{end}", shown.join("\n")));
+        // Where to draw is no colour, so it stays where colours are not wanted.
+        self.put(&back);
+        self.data(&format!("{}{end}", shown.join("\n")));
         shown.len()
     }
 
@@ -209,6 +224,24 @@ impl Output {
         let end = self.sign("…");
         let kept: String = text.chars().take(width.saturating_sub(end.chars().count())).collect();
         format!("{}{end}", kept.trim_end())
+    }
+
+    /// Text broken into lines so that each fits beside a margin of so many columns; one line where there is no limit.
+    pub fn wrapped(&self, text: &str, margin: usize) -> Vec<String> {
+        let Some(width) = self.inner.width.map(|width| width.saturating_sub(margin).max(20)) else {
+            return vec![text.to_owned()];
+        };
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let line = lines.last_mut().expect("there is always one");
+            if !line.is_empty() && width_of(line) + 1 + width_of(word) > width {
+                lines.push(word.to_owned());
+            } else {
+                line.push_str(if line.is_empty() { "" } else { " " });
+                line.push_str(word);
+            }
+        }
+        lines
     }
 
     /// Whether remarks are not wanted.

@@ -7,6 +7,7 @@ use hearth_meta::Verdict;
 use serde_json::json;
 
 use super::client::Client;
+use super::complete;
 use super::duration;
 use super::exit::{Exit, Failure, Outcome};
 use super::output::Output;
@@ -21,7 +22,7 @@ use super::yaml;
 )]
 pub(super) struct Power {
     /// The app, as app/NAME.
-    #[arg(required = true, value_name = "app/NAME")]
+    #[arg(required = true, value_name = "app/NAME", add = complete::objects())]
     object: Vec<String>,
     /// Print what is written.
     #[arg(long)]

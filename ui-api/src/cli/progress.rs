@@ -25,6 +25,8 @@ struct Line {
     /// What makes a new line where lines cannot be drawn anew; a percentage does not.
     step: String,
     last: Value,
+    /// What was made for it, as a tree.
+    parts: Vec<String>,
 }
 
 impl<'a> Board<'a> {
@@ -46,13 +48,35 @@ impl<'a> Board<'a> {
         let is_new = {
             let mut lines = self.lines.borrow_mut();
             let is_new = lines[number].step != step;
-            lines[number] = Line { text: text.clone(), step, last: object.clone() };
+            let parts = std::mem::take(&mut lines[number].parts);
+            lines[number] = Line { text: text.clone(), step, last: object.clone(), parts };
             is_new
         };
-        if self.out.is_live() && !self.out.is_quiet() {
+        if self.is_live() {
             self.draw();
         } else if is_new {
             self.out.note(&text);
+        }
+    }
+
+    /// Whether lines are drawn anew in place, so that parts can be shown.
+    pub(super) fn is_live(&self) -> bool {
+        self.out.is_live() && !self.out.is_quiet()
+    }
+
+    /// Where it is drawn.
+    pub(super) fn out(&self) -> &'a Output {
+        self.out
+    }
+
+    /// Shows what was made for an object, below it.
+    pub(super) fn show_parts(&self, number: usize, parts: Vec<String>) {
+        let is_new = {
+            let mut lines = self.lines.borrow_mut();
+            std::mem::replace(&mut lines[number].parts, parts.clone()) != parts
+        };
+        if is_new {
+            self.draw();
         }
     }
 
@@ -99,8 +123,11 @@ impl<'a> Board<'a> {
     fn draw(&self) {
         let lines = self.lines.borrow();
         let mut drawn = self.drawn.borrow_mut();
-        let shown: Vec<String> =
-            lines.iter().map(|line| line.text.clone()).filter(|text| !text.is_empty()).collect();
+        let shown: Vec<String> = lines
+            .iter()
+            .filter(|line| !line.text.is_empty())
+            .flat_map(|line| std::iter::once(line.text.clone()).chain(line.parts.iter().cloned()))
+            .collect();
         *drawn = self.out.draw(*drawn, &shown);
     }
 }

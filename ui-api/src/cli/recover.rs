@@ -8,7 +8,7 @@ use hearth_engine::{Clock, SystemClock};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::client::{Client, JSON};
+use super::client::{Client, JSON, Reach};
 use super::exit::{Exit, Failure, Outcome};
 use super::output::Output;
 use crate::config::Config;
@@ -95,32 +95,24 @@ struct Rebuild {
     yes: bool,
 }
 
-/// How to reach a server, for the verbs that need one.
-pub(super) struct Reach<'a> {
-    pub(super) kubeconfig: Option<&'a Path>,
-    pub(super) context: Option<&'a str>,
-}
-
-impl Reach<'_> {
-    async fn client(&self) -> Result<Client, Failure> {
-        Client::open(self.kubeconfig, self.context, None).await.map_err(or_look_at_the_store)
-    }
-}
-
 /// Where no server answers, the store can still be looked at.
 fn or_look_at_the_store(failure: Failure) -> Failure {
     failure.next("where no server can start: hearth recover status --data-dir DIR")
+}
+
+async fn reached(reach: &Reach<'_>) -> Result<Client, Failure> {
+    reach.client().await.map_err(or_look_at_the_store)
 }
 
 /// Carries out `hearth recover`.
 ///
 /// # Errors
 /// No server, one that could not write, or a store that cannot be rebuilt.
-pub(super) async fn run(args: Recover, reach: Reach<'_>, out: &Output) -> Outcome {
+pub(super) async fn run(args: Recover, reach: &Reach<'_>, out: &Output) -> Outcome {
     match args.what {
         What::Status(Status { data_dir: Some(dir), output }) => offline(&dir, output, out).await,
         What::Status(Status { output, .. }) => {
-            let client = reach.client().await?;
+            let client = reached(reach).await?;
             let status = client.get(PLACE).await.map_err(|trouble| or_look_at_the_store(trouble.into()))?;
             let folder = folder::ask(&client).await?;
             match output {
@@ -135,7 +127,7 @@ pub(super) async fn run(args: Recover, reach: Reach<'_>, out: &Output) -> Outcom
             Ok(if is_well { Exit::Done } else { Exit::Unwell })
         }
         What::Accept => {
-            let client = reach.client().await?;
+            let client = reached(reach).await?;
             let before = client.get(PLACE).await?;
             if before["observeOnly"].is_null() {
                 out.note("nothing is held back; there is nothing to accept");
@@ -145,12 +137,12 @@ pub(super) async fn run(args: Recover, reach: Reach<'_>, out: &Output) -> Outcom
             out.note("accepted: the machine is made what the store says; see `hearth get all -A`");
             Ok(Exit::Done)
         }
-        What::RemoveOrphans(args) => orphans::answer(&args, "Remove", &reach.client().await?, out).await,
-        What::KeepOrphans(args) => orphans::answer(&args, "Keep", &reach.client().await?, out).await,
-        What::RemoveUndeclared => folder::answer(true, &reach.client().await?, out).await,
-        What::KeepUndeclared => folder::answer(false, &reach.client().await?, out).await,
+        What::RemoveOrphans(args) => orphans::answer(&args, "Remove", &reached(reach).await?, out).await,
+        What::KeepOrphans(args) => orphans::answer(&args, "Keep", &reached(reach).await?, out).await,
+        What::RemoveUndeclared => folder::answer(true, &reached(reach).await?, out).await,
+        What::KeepUndeclared => folder::answer(false, &reached(reach).await?, out).await,
         What::Adopt(args) => {
-            let client = reach.client().await?;
+            let client = reached(reach).await?;
             let answer = client.send(Method::POST, ADOPT, JSON, &json!({ "items": args.what })).await?;
             Ok(adopted(&answer, out))
         }

@@ -8,8 +8,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::client::{Client, JSON, Trouble};
+use super::complete;
 use super::duration;
 use super::exit::{Exit, Failure, Outcome};
+use super::family::gather;
 use super::output::Output;
 use super::progress::Board;
 use super::resource::{Target, parse_one};
@@ -20,6 +22,9 @@ const RECONNECT: Duration = Duration::from_millis(500);
 /// How long a verdict that needs a person, and stood before the waiting began, may still change by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often the parts of what is waited for are looked at, where a person watches.
+const LOOK_AT_PARTS: Duration = Duration::from_millis(700);
+
 /// Wait until an object is as wanted.
 ///
 /// Ends early when it Failed or needs you, unless that is what is waited for.
@@ -29,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 )]
 pub(super) struct Wait {
     /// The object, as KIND/NAME.
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
     /// What to wait for: ready, deleted, a verdict such as Degraded, or condition=NAME[=STATUS].
     #[arg(long = "for", value_name = "WHAT", default_value = "ready", value_parser = Goal::parse)]
@@ -210,7 +215,15 @@ pub(super) async fn for_all(
         let board = &board;
         async move { until(client, target, goal, deadline, |object| board.show(line, object)).await }
     });
-    let ends = futures::future::join_all(waits).await;
+    let waits = futures::future::join_all(waits);
+    let ends = if board.is_live() {
+        tokio::select! {
+            ends = waits => ends,
+            never = follow_parts(client, targets, &board) => match never {},
+        }
+    } else {
+        waits.await
+    };
     board.wipe();
     let mut exit = Exit::Done;
     for (line, ended) in ends.into_iter().enumerate() {
@@ -219,6 +232,21 @@ pub(super) async fn for_all(
         exit = worse(exit, exit_of(&ended));
     }
     Ok(exit)
+}
+
+/// Shows the parts of what is waited for as they stand, for as long as it lasts. What cannot be read now is shown as it
+/// stood before; whether the server is there is for the waiting itself to say.
+async fn follow_parts(client: &Client, targets: &[Target], board: &Board<'_>) -> std::convert::Infallible {
+    loop {
+        for (line, target) in targets.iter().enumerate() {
+            if let Ok(Some(object)) = client.find(target).await
+                && let Ok(family) = gather(client, object).await
+            {
+                board.show_parts(line, family.part_lines(board.out()));
+            }
+        }
+        tokio::time::sleep(LOOK_AT_PARTS).await;
+    }
 }
 
 fn exit_of(ended: &Ended) -> Exit {

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use clap::Args;
-use hearth_meta::{Class, ObjectRef, Reason, Timestamp, Verdict};
+use hearth_meta::{Class, ObjectRef, Reason, Verdict};
 use serde_json::Value;
 
 use super::client::{Client, Trouble};
+use super::complete;
 use super::describe::{answer, differences, last_lines, until};
 use super::events;
 use super::exit::{Exit, Failure, Outcome};
@@ -27,7 +28,7 @@ const DEEPEST: usize = 20;
 #[command(after_help = "Examples:\n  hearth why app/photos")]
 pub(super) struct Why {
     /// The object, as KIND/NAME.
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = complete::objects())]
     object: Vec<String>,
 }
 
@@ -37,6 +38,8 @@ struct Step {
     /// Absent where there is no such object.
     object: Option<Value>,
     depth: usize,
+    /// Whether it waits for something else, so that it is not the root.
+    waits: bool,
 }
 
 /// Carries out `hearth why`.
@@ -57,7 +60,7 @@ pub(crate) async fn answer_for(object: &[String], client: &Client, out: &Output)
     let object = client.one(&target).await?;
     let steps = walk(&target, object, client).await?;
     let is_ready = |step: &Step| verdict_of(step) == Some(Verdict::Ready);
-    let deepest = steps.iter().max_by_key(|step| (!is_ready(step), step.depth, gravity(step)));
+    let deepest = steps.iter().max_by_key(|step| (!is_ready(step), !step.waits, step.depth, gravity(step)));
     let root = deepest.unwrap_or(&steps[0]);
     // What is well is not on the way to the root, unless it is all that was waited for.
     let way: Vec<&Step> =
@@ -75,14 +78,16 @@ pub(crate) async fn answer_for(object: &[String], client: &Client, out: &Output)
 async fn walk(target: &Target, object: Value, client: &Client) -> Result<Vec<Step>, Trouble> {
     let mut seen = HashSet::from([target.path()]);
     let mut steps = Vec::new();
-    let mut open = vec![Step { target: target.clone(), object: Some(object), depth: 0 }];
-    while let Some(step) = open.pop() {
+    let mut open = vec![Step { target: target.clone(), object: Some(object), depth: 0, waits: false }];
+    while let Some(mut step) = open.pop() {
         if let Some(object) = step.object.as_ref().filter(|_| step.depth < DEEPEST) {
             let mut causes = Vec::new();
-            for cause in causes_of(object, client).await? {
+            let found = causes_of(object, client).await?;
+            step.waits = !found.is_empty();
+            for cause in found {
                 if seen.insert(cause.path()) {
                     let object = client.find(&cause).await?;
-                    causes.push(Step { target: cause, object, depth: step.depth + 1 });
+                    causes.push(Step { target: cause, object, depth: step.depth + 1, waits: false });
                 }
             }
             open.extend(causes.into_iter().rev());
@@ -193,7 +198,7 @@ async fn details(root: &Step, client: &Client, out: &Output) -> Result<(), Troub
         out.line(&format!("\nYou can: declare {}, or change what refers to it", root.target));
         return Ok(());
     };
-    let now = Timestamp::now();
+    let now = client.now();
     let differing = differences(object, now, out);
     if !differing.is_empty() {
         out.line(&format!("\nNot as wanted ({}):", differing.len() - 1));

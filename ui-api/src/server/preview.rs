@@ -1,4 +1,5 @@
-//! What would change if an object were applied: a dry run, and the fields in which its result differs.
+//! What would change if an object were applied: a dry run, the fields in which its result differs, and what would come
+//! of it.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +12,7 @@ use hearth_meta::{FieldDiff, KindInfo, Problem, Scope};
 use hearth_wire::Failure;
 use serde_json::{Map, Value, json};
 
+use super::effects;
 use super::routes::Places;
 
 /// The parts of an object that people write.
@@ -36,7 +38,15 @@ pub(super) async fn answer(State(places): State<Places>, sent: Bytes) -> Result<
     };
     let before = old.as_ref().map_or(Value::Null, |old| old.to_value());
     let differences = differences(&before, &new.to_value(), kind.is_secret);
-    Ok(Json(json!({ "exists": old.is_some(), "differences": differences })))
+    let mut answer = json!({ "exists": old.is_some(), "differences": differences, "effects": [] });
+    if old.is_some() && !differences.is_empty() {
+        match effects::of(&places, &new).await {
+            Ok(effects) => answer["effects"] = effects.into(),
+            // Could not tell is not nothing.
+            Err(blind) => answer["effectsUnknown"] = blind.0.into(),
+        }
+    }
+    Ok(Json(answer))
 }
 
 fn kind_of<'a>(places: &'a Places, sent: &Value) -> Result<&'a KindInfo, Failure> {

@@ -14,8 +14,10 @@ use tokio::sync::Mutex;
 use super::credential::Credential;
 use super::recover::MachineView;
 use super::{
-    backup, drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in, unread,
+    backup, doctor, drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in,
+    unread, usage,
 };
+use crate::doctor::Moment;
 use crate::serve::manifests::Folder;
 
 /// What the places need. Clones are the same.
@@ -29,6 +31,8 @@ pub(super) struct Places {
     pub(super) machine: Option<MachineView>,
     /// Held while a backup is made: one at a time.
     pub(super) backup: Arc<Mutex<()>>,
+    /// When the server was started.
+    pub(super) started: Moment,
 }
 
 /// Open to everyone: whether the server lives, and its version.
@@ -56,6 +60,10 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         .route("/hearth/v1/drift/{plural}/{namespace}/{name}", post(drift::of_namespace))
         // How the controllers stand this very moment, and a look at everything.
         .route("/hearth/v1/controllers", get(live::controllers).post(look::at_everything))
+        // How everything stands that the server leans on: it is found by looking, and nobody keeps it.
+        .route("/hearth/v1/doctor", get(doctor::answer))
+        // What containers use this very moment, which no status could say without being written all the time.
+        .route("/hearth/v1/usage", get(usage::answer))
         // Whether the store may be trusted is a question about all objects at once.
         .route("/hearth/v1/recover", get(recover::status).post(recover::accept))
         // What has no object cannot be answered for through one.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use hearth_capabilities::containers::{
-    ContainerFacts, JoinedNetwork, ListedContainer, LogLine, LogOptions, NewContainer,
+    ContainerFacts, EngineFacts, JoinedNetwork, ListedContainer, LogLine, LogOptions, NewContainer, Usage,
 };
 use hearth_capabilities::images::{ImageFacts, PullProgress};
 use hearth_capabilities::networks::{ListedNetwork, NetworkFacts, NewNetwork};
@@ -197,6 +197,14 @@ impl Containers for Gated {
     ) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault> {
         // Nobody reads logs here; people do.
         self.machine.logs(id, options).await
+    }
+
+    async fn usage(&self, id: &str) -> Result<Option<Usage>, Fault> {
+        self.machine.usage(id).await
+    }
+
+    async fn engine(&self) -> Result<EngineFacts, Fault> {
+        self.machine.engine().await
     }
 }
 

@@ -10,6 +10,12 @@ mod backup;
 mod whole;
 mod files;
 mod bounds;
+mod doctor;
+mod support;
+mod rollback;
+mod edit;
+mod glance;
+mod effects;
 
 use hearth::cli::exit::Exit;
 use home::Home;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hearth_capabilities::containers::{
     BoundFolder, ContainerFacts, Health, ImageDefaults, ListedContainer, MemoryFolder, NetworkPlace,
-    NewContainer, RunState,
+    NewContainer, RunState, Usage,
 };
 use hearth_kinds::container::{HealthCheck, PublishedPort, Restart, Surroundings};
 use hearth_meta::Time;
@@ -133,7 +133,20 @@ impl Run {
     }
 }
 
+/// Of how much time a running container works: a fiftieth.
+const IDLE_SHARE: u32 = 50;
+/// What a running container takes of memory where its limit leaves it that much, in bytes.
+const MEMORY: i64 = 24 << 20;
+
 impl Container {
+    /// What it uses at a time of the machine; `None` where it does not run.
+    pub(crate) fn usage(&self, now: Duration) -> Option<Usage> {
+        let processor = now.saturating_sub(self.run.running_since) / IDLE_SHARE;
+        let half = self.settings.memory_bytes.map_or(MEMORY, |limit| (limit / 2).clamp(1, MEMORY));
+        let memory_bytes = u64::try_from(half).unwrap_or(1);
+        self.run.is_running().then_some(Usage { processor, memory_bytes })
+    }
+
     /// As it is made: what is not said is the image's.
     pub(crate) fn new(id: String, wanted: &NewContainer, image: &Image) -> Self {
         let image_defaults = image.defaults();

@@ -261,3 +261,30 @@ pub(super) async fn list_tells_what_carries_the_uid_label_running_or_not(scene: 
     }
     assert!(!listed.iter().any(|entry| entry.name == nobodys.name), "one without the label is not listed");
 }
+
+pub(super) async fn what_runs_uses_memory_and_time_that_never_runs_back(scene: &Scene<'_>) {
+    let mut wanted = scene.container("one", Program::Serve).await;
+    wanted.memory_bytes = Some(64 << 20);
+    let id = scene.run(&wanted).await;
+    let read = async || scene.containers().usage(&id).await.expect("it can be read").expect("it runs");
+    let first = read().await;
+    assert!((1..64 << 20).contains(&first.memory_bytes), "{first:?}");
+    let second = read().await;
+    assert!(second.processor >= first.processor, "{first:?} {second:?}");
+}
+
+pub(super) async fn what_does_not_run_uses_nothing(scene: &Scene<'_>) {
+    let wanted = scene.container("one", Program::Serve).await;
+    let id = scene.create(&wanted).await;
+    assert_eq!(scene.containers().usage(&id).await, Ok(None), "it was never started");
+    scene.containers().start(&id).await.expect("it starts");
+    scene.containers().stop(&id, Duration::from_secs(5)).await.expect("it stops");
+    assert_eq!(scene.containers().usage(&id).await, Ok(None), "it was stopped");
+    assert_eq!(scene.containers().usage(&"12".repeat(32)).await, Ok(None), "it is gone");
+}
+
+pub(super) async fn the_engine_tells_its_version(scene: &Scene<'_>) {
+    let facts = scene.containers().engine().await.expect("it tells");
+    assert!(facts.version.starts_with(|c: char| c.is_ascii_digit()), "{facts:?}");
+    assert!(facts.root_folder.starts_with('/'), "{facts:?}");
+}

@@ -1,17 +1,21 @@
 //! The command line against a whole home on the pretend machine: what a person does in their first hour.
 
 use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
 
 use hearth::cli::exit::Exit;
 use hearth::cli::output::Output;
 use hearth::config::Config;
 use hearth::serve::Running;
+use hearth_engine::{Clock, SystemClock};
 use hearth_kinds::network::Pool;
+use hearth_pretend::Machine;
 use tempfile::TempDir;
 
 use super::home::Said;
 
-const PHOTOS: &str = r#"
+pub(crate) const PHOTOS: &str = r#"
 apiVersion: hearth.dev/v1
 kind: App
 metadata: { name: photos }
@@ -33,13 +37,20 @@ spec:
         command: [migrate]
 "#;
 
-struct Whole {
-    running: Running,
-    folder: TempDir,
+/// A whole home over a pretend machine that a test can break.
+pub(crate) struct Whole {
+    pub(crate) running: Running,
+    pub(crate) folder: TempDir,
+    pub(crate) machine: Machine,
 }
 
 impl Whole {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// One that keeps a folder of manifests, by its name in the home's folder.
+    pub(crate) async fn start_with(manifests: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = Config {
             data_dir: folder.path().join("data"),
@@ -51,19 +62,62 @@ impl Whole {
             network_pool: Pool::DEFAULT,
             name_prefix: "hearth".into(),
             pretend: true,
-            manifests: None,
+            manifests: manifests.map(|name| folder.path().join(name)),
             log: "error".into(),
         };
-        Self { running: Running::start(&config).await.unwrap(), folder }
+        if let Some(folder) = &config.manifests {
+            std::fs::create_dir(folder).unwrap();
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let machine = Machine::new(clock.clone());
+        let running = Running::start_with(&config, clock, machine.clone().into()).await.unwrap();
+        Self { running, folder, machine }
     }
 
-    async fn run(&self, words: &[&str]) -> Said {
-        let (out, kept) = Output::kept(None);
+    pub(crate) async fn run(&self, words: &[&str]) -> Said {
+        self.run_wide(None, words).await
+    }
+
+    /// As if on a terminal of this width.
+    pub(crate) async fn run_wide(&self, width: Option<usize>, words: &[&str]) -> Said {
+        let (out, kept) = Output::kept(width);
         let kubeconfig = self.running.server.kubeconfig().display().to_string();
-        let first = ["hearth", "--kubeconfig", &kubeconfig];
+        let is_of_bundle = words.first() == Some(&"--from");
+        let first = if is_of_bundle { vec!["hearth"] } else { vec!["hearth", "--kubeconfig", &kubeconfig] };
         let args = first.iter().chain(words).map(OsString::from);
         let exit = hearth::cli::run_kept(args, &out).await;
         Said { exit, out: kept.out(), err: kept.err() }
+    }
+
+    /// On a terminal where lines are drawn anew in place.
+    pub(crate) async fn run_live(&self, words: &[&str]) -> Said {
+        let (out, kept) = Output::kept_live(100, 40);
+        let kubeconfig = self.running.server.kubeconfig().display().to_string();
+        let args = ["hearth", "--kubeconfig", &kubeconfig].into_iter().chain(words.iter().copied());
+        let exit = hearth::cli::run_kept(args.map(OsString::from), &out).await;
+        Said { exit, out: kept.out(), err: kept.err() }
+    }
+
+    /// Writes a file and applies it.
+    pub(crate) async fn apply(&self, text: &str, more: &[&str]) -> Said {
+        let file = self.folder.path().join("applied.yaml");
+        std::fs::write(&file, text).unwrap();
+        let file = file.display().to_string();
+        let words: Vec<&str> = ["apply", "-f", &file].into_iter().chain(more.iter().copied()).collect();
+        self.run(&words).await
+    }
+
+    /// Runs a command until it says something, however busy the machine is.
+    pub(crate) async fn until(&self, words: &[&str], part: &str) -> Said {
+        let mut said = self.run(words).await;
+        for _ in 0..600 {
+            if said.out.contains(part) {
+                return said;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            said = self.run(words).await;
+        }
+        panic!("it never said {part:?}: {said:?}");
     }
 }
 
@@ -137,5 +191,31 @@ async fn a_missing_secret_is_the_root_cause_until_it_is_declared() {
     assert_eq!(home.run(&["apply", "-f", &secret.display().to_string()]).await.exit, Exit::Done);
     let said = home.run(&["wait", "app/vault", "--for=Ready", "--timeout", "60s"]).await;
     assert_eq!(said.exit, Exit::Done, "{said:?}");
+    home.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_waits_sees_the_parts_as_a_tree_and_a_pipe_sees_plain_lines() {
+    let home = Whole::start().await;
+    let web = "hearth_household_photos-web";
+    let slowly = hearth_pretend::Behaviour::HealthyAfter { after: Duration::from_secs(4) };
+    home.machine.behave(web, slowly);
+    let with_check = PHOTOS.replace(
+        "expose: [\"8080\"]",
+        "expose: [\"8080\"]\n        healthcheck: { test: [CMD, /ok], interval: 1s }",
+    );
+    let file = home.folder.path().join("live.yaml");
+    std::fs::write(&file, &with_check).unwrap();
+    let file = file.display().to_string();
+    let said = home.run_live(&["apply", "-f", &file, "--wait", "--timeout", "60s"]).await;
+    assert_eq!(said.exit, Exit::Done, "{said:?}");
+    assert!(said.out.contains("container/photos-web  ") && said.out.contains("└─ "), "{said:?}");
+    assert!(said.out.contains("\x1b[") && said.out.trim_end().ends_with('s'), "{said:?}");
+    let said = home
+        .apply(&with_check.replace("[migrate]", "[migrate, again]"), &["--wait", "--timeout", "60s"])
+        .await;
+    assert_eq!(said.exit, Exit::Done, "{said:?}");
+    assert!(!said.err.contains('\x1b') && !said.out.contains('\x1b'), "{said:?}");
+    assert!(said.err.contains("undo: hearth rollback app/photos --to 1"), "{said:?}");
     home.running.stop().await;
 }
