@@ -16,6 +16,7 @@ ensure_packages() {
     has iptables || missing+=(iptables)
     is_static busybox || missing+=(busybox-static)
     has jq || missing+=(jq)
+    has strace || missing+=(strace) # answers for a disk that fails
     install_debian "${missing[@]}"
     has docker-registry || unpack_only docker-registry
 }

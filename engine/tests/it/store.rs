@@ -9,5 +9,6 @@ mod copies;
 mod damage;
 mod lasting;
 mod lost;
+mod failing_disk;
 mod killed;
 mod real_small_disk;
