@@ -3,7 +3,7 @@
 //!
 //! - [`read`]: a folder of cases and objects, judged before anything runs; [`case`] is what comes of it.
 //! - [`schema`]: the shape of a case file, as it is published.
-//! - [`mod@run`]: one case, step by step, and what it is held to besides (`checks`).
+//! - [`mod@run`]: one case, step by step, and what it is held to besides (`checks`, by what was `asked` for).
 //! - [`matching`]: whether something is as a case says, in the fields that it names.
 //! - [`report`], [`junit`]: how it went, for people and for programs.
 //! - `breaks`, `disturb`, `others`: what happens to the world; `seen`, `machine`, `answers`: what is seen of it; `story`.
@@ -12,6 +12,7 @@ pub mod case;
 pub mod schema;
 pub mod read;
 mod parse;
+mod written;
 mod objects;
 pub mod run;
 pub mod matching;
@@ -23,6 +24,7 @@ mod machine;
 mod answers;
 mod seen;
 mod story;
+mod asked;
 mod checks;
 pub mod report;
 pub mod junit;

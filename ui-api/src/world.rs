@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,13 +45,15 @@ pub mod snapshot;
 pub mod oracle;
 pub mod crash;
 
-pub use gates::{Gates, Point, Verdict};
+pub use gates::{About, Gates, Point, Verdict};
 pub use happened::Happened;
 pub use trouble::{Trouble, TroubleKind};
 
 use hands::Gated;
 use random::Random;
 
+/// What a world's names in the engine begin with.
+pub(crate) const PREFIX: &str = "hearth";
 /// When every world begins.
 const BEGINNING: &str = "2026-03-01T12:00:00Z";
 /// How readily a kind of thing goes on, of which each seed gives it one.
@@ -66,8 +69,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub type Verdicts = Box<dyn FnMut(&Point) -> Verdict>;
 /// Listens to what happens, and only tells.
 pub type Teller = Box<dyn FnMut(&mut Seen<'_>)>;
-/// What happens to the machine by itself, later.
-type Later = Box<dyn FnOnce(&Machine)>;
+/// What happens by itself, later. A home that is forked before it has it before it twice.
+type Later = Rc<dyn Fn(&mut World)>;
 /// Looks on, and judges: says what does not hold.
 pub type Watcher = Box<dyn FnMut(&mut Seen<'_>) -> Result<(), String>>;
 
@@ -85,6 +88,10 @@ pub struct World {
     pub config: Config,
     /// What a call that is let go on is told.
     pub faults: Verdicts,
+    /// Whether there is no room for what the store wants to write.
+    pub store_is_full: bool,
+    /// How late the machine tells of what happens to these.
+    pub late: BTreeMap<About, Duration>,
     /// What is looked at whenever nothing can run.
     pub watcher: Option<Watcher>,
     /// Who is told of it then.
@@ -97,7 +104,7 @@ pub struct World {
     uids: Arc<AtomicU64>,
     process: Option<Process>,
     grudges: BTreeMap<Kind, u64>,
-    /// What happens to the machine by itself, and when; soonest first.
+    /// What happens by itself, and when; soonest first.
     later: Vec<(Duration, Later)>,
 }
 
@@ -164,7 +171,7 @@ impl World {
             caddy_image: Some("hearth/caddy:local".to_owned()),
             network_pool: Pool::DEFAULT,
             manifests: None,
-            name_prefix: "hearth".to_owned(),
+            name_prefix: PREFIX.to_owned(),
             pretend: true,
             log: "warn".to_owned(),
         };
@@ -175,6 +182,8 @@ impl World {
             gates: Gates::default(),
             config,
             faults: Box::new(|_| Verdict::Go),
+            store_is_full: false,
+            late: BTreeMap::new(),
             watcher: None,
             teller: None,
             happened: Happened::default(),
@@ -188,6 +197,8 @@ impl World {
     }
 
     /// The same home and machine as they stand at this moment, as a crash would leave them; nothing runs in it yet.
+    /// What goes wrong around the home and what is yet to happen by itself is the same; who looks on and deals out
+    /// faults at its gates is not.
     ///
     /// # Errors
     /// Where its files cannot be copied.
@@ -196,7 +207,10 @@ impl World {
         let clock = ManualClock::new(self.clock.now().saturating_sub(elapsed).expect("it was later once"));
         clock.advance(elapsed);
         let machine = self.machine.fork(Arc::new(clock.clone()));
-        let fork = Self::over(seed, clock, machine, self.uids.load(Ordering::SeqCst))?;
+        let mut fork = Self::over(seed, clock, machine, self.uids.load(Ordering::SeqCst))?;
+        fork.store_is_full = self.store_is_full;
+        fork.late = self.late.clone();
+        fork.later = self.later.clone();
         copy(&self.config.data_dir, &fork.config.data_dir).map_err(Trouble::world)?;
         Ok(fork)
     }
@@ -259,21 +273,21 @@ impl World {
         self.clock.advance(until.saturating_sub(self.clock.elapsed()));
     }
 
-    /// After this time something happens to the machine by itself.
-    pub fn after(&mut self, time: Duration, what: impl FnOnce(&Machine) + 'static) {
+    /// After this time something happens by itself.
+    pub fn after(&mut self, time: Duration, what: impl Fn(&mut Self) + 'static) {
         let at = self.clock.elapsed() + time;
         let place = self.later.partition_point(|(other, _)| *other <= at);
-        self.later.insert(place, (at, Box::new(what)));
+        self.later.insert(place, (at, Rc::new(what)));
     }
 
-    /// What was yet to happen to the machine by itself happens now.
+    /// What was yet to happen by itself happens now.
     pub fn over_at_once(&mut self) {
         for (_, what) in std::mem::take(&mut self.later) {
-            what(&self.machine);
+            what(self);
         }
     }
 
-    /// Whether anything is yet to happen to the machine by itself.
+    /// Whether anything is yet to happen by itself.
     pub fn is_more_to_come(&self) -> bool {
         !self.later.is_empty()
     }
@@ -282,7 +296,7 @@ impl World {
     fn catch_up(&mut self) {
         while self.later.first().is_some_and(|(at, _)| *at <= self.clock.elapsed()) {
             let (_, what) = self.later.remove(0);
-            what(&self.machine);
+            what(self);
         }
     }
 
@@ -364,9 +378,12 @@ impl World {
             }
             return Ok(());
         };
-        let verdict = (self.faults)(&point);
+        let verdict = self.verdict(id, &point);
         self.note(&point, &verdict)?;
         self.gates.release(id, verdict.clone());
+        if let Verdict::Late(by) = verdict {
+            self.let_in_after(by, id);
+        }
         let by = Duration::from_millis(self.random.below(LONGEST_MS + 1) as u64);
         drive(runtime, &self.gates);
         let mut judged = Ok(());
@@ -382,6 +399,31 @@ impl World {
         }
         self.clock.advance(by);
         judged.map_err(|broken| self.trouble(TroubleKind::Broken, broken))
+    }
+
+    /// How something that is let go on does, by what goes wrong.
+    fn verdict(&mut self, id: u64, point: &Point) -> Verdict {
+        match point {
+            Point::Write if self.store_is_full => return Verdict::Full,
+            Point::Event(..) if self.gates.is_late(id) => return Verdict::Go,
+            Point::Event(_, happening) => {
+                if let Some(by) = About::of(happening).and_then(|about| self.late.get(&about)) {
+                    return Verdict::Late(*by);
+                }
+            }
+            _ => {}
+        }
+        (self.faults)(point)
+    }
+
+    /// What is late comes in after so long; whoever was to hear it may be gone by then.
+    fn let_in_after(&mut self, by: Duration, id: u64) {
+        let of = self.gates.clone();
+        self.after(by, move |world| {
+            if world.gates.are(&of) {
+                of.let_in(id);
+            }
+        });
     }
 
     /// One of those that wait, by the seed. Each seed keeps some kinds of things waiting longer than others, so that
@@ -460,3 +502,6 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ mod marker;
 mod package;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -53,6 +53,17 @@ const MAX_PART_BYTES: usize = 220;
 
 /// The most parts a leaf may have; keeps the search for leaves from wandering through an app's data.
 const MAX_LEAF_PARTS: usize = 8;
+
+/// Reads the files of a package from a folder that its packager works in, by the rules of
+/// [`Volumes::read_package`]: whatever they would refuse on a machine is refused here. Only the way to the folder may
+/// be any.
+///
+/// # Errors
+/// [`Fault::Refused`] for a link, for what is neither file nor folder, or for too much; [`Fault::Blind`] where it
+/// cannot be read.
+pub fn read_package_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
+    package::read_folder(&Folder::open_root(folder).blind("open", folder)?)
+}
 
 /// [`Volumes`] on a real disk. Clones are the same hands.
 #[derive(Clone)]

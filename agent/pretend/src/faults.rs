@@ -195,7 +195,7 @@ impl Default for Latency {
 }
 
 /// What is set to go wrong.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Faults {
     next: BTreeMap<Op, VecDeque<Planned>>,
     hung: BTreeSet<Op>,
@@ -209,6 +209,7 @@ pub(crate) struct Faults {
     pub(crate) stale: Option<Box<State>>,
 }
 
+#[derive(Clone)]
 enum Planned {
     /// Nothing is wrong with this one.
     Usual,

@@ -42,10 +42,11 @@ impl Machine {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A machine of its own that stands as this one does now, without its faults and listeners. Its time is that of
-    /// `clock`, which must read the same.
+    /// A machine of its own that stands as this one does now, with what goes wrong with it, and without its
+    /// listeners. Its time is that of `clock`, which must read the same.
     pub fn fork(&self, clock: Arc<dyn Clock>) -> Self {
-        let parts = Parts { state: self.snapshot(), ..Parts::default() };
+        let faults = self.with_faults(|faults| faults.clone());
+        let parts = Parts { state: self.snapshot(), faults, ..Parts::default() };
         let inner = Inner { clock, parts: Mutex::new(parts), changed: Notify::new() };
         Self { inner: Arc::new(inner) }
     }

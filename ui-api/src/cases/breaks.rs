@@ -1,6 +1,7 @@
 //! What happens to the world behind Hearth's back: how it is written, carried out, and over again.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -12,11 +13,11 @@ use hearth_pretend::{Backend, Behaviour, Machine};
 use serde_json::Value;
 
 use super::case::{Blow, Break, Broken};
-use super::home::{Home, Mend};
-use super::machine::{self, engine_name};
-use super::schema::{CONTAINER, IMAGE, NETWORK, PARTS, VOLUME};
+use super::home::Home;
+use super::machine;
+use super::schema::{CONTAINER, EVENTS_OF, IMAGE, NETWORK, PARTS, VOLUME};
 use crate::cli::duration;
-use crate::world::Trouble;
+use crate::world::{About, Trouble, World};
 
 /// How long a failing container runs where nothing is said.
 const FAILS_AFTER: Duration = Duration::from_secs(1);
@@ -28,32 +29,30 @@ pub(super) fn parse(value: &Value) -> Result<Break, String> {
     let text = |field: &str| value[field].as_str();
     let subjects = ["container", "image", "volume", "part", "network"];
     let named: Vec<&str> = subjects.iter().copied().filter(|field| value.get(*field).is_some()).collect();
+    let of = |field: &str| text(field).unwrap_or_default().to_owned();
     let is = text("is");
     let lasts = text("for").map(duration::parse).transpose()?;
     let after = text("after").map(duration::parse).transpose()?;
     let what = match (named.as_slice(), is) {
-        (["container"], _) => container(value, text("container").unwrap_or_default(), is, after)?,
+        (["container"], _) => container(value, of("container"), is, after)?,
         (["container", "network"], Some("disconnected")) => {
-            let network = text("network").unwrap_or_default().to_owned();
-            Broken::Container(text("container").unwrap_or_default().to_owned(), Blow::Disconnected(network))
+            Broken::Container(of("container"), Blow::Disconnected(of("network")))
         }
-        (["network"], Some("removed")) => Broken::NetworkRemoved(text("network").unwrap_or_default().into()),
-        (["network"], Some("edited")) => Broken::NetworkEdited(text("network").unwrap_or_default().into()),
+        (["network"], Some("removed")) => Broken::NetworkRemoved(of("network")),
+        (["network"], Some("edited")) => Broken::NetworkEdited(of("network")),
         (["network"], is) => return Err(wrong("a network", is, &NETWORK)),
         (["image"], Some("failing")) => {
             let code = value["exits"].as_i64().unwrap_or(FAILS_WITH);
-            Broken::ImageFails(text("image").unwrap_or_default().into(), code, after.unwrap_or(FAILS_AFTER))
+            Broken::ImageFails(of("image"), code, after.unwrap_or(FAILS_AFTER))
         }
-        (["image"], Some(is)) if IMAGE.contains(&is) => {
-            Broken::Image(text("image").unwrap_or_default().into(), is.into())
-        }
+        (["image"], Some(is)) if IMAGE.contains(&is) => Broken::Image(of("image"), is.into()),
         (["image"], is) => return Err(wrong("an image", is, &IMAGE)),
         (["volume"], Some(is)) if VOLUME.contains(&is) => {
             let mode = text("mode").map(parse_mode).transpose()?;
             if (is == "edited") != mode.is_some() {
                 return Err("a volume that is edited needs its mode, and no other has one".into());
             }
-            Broken::Volume(text("volume").unwrap_or_default().into(), is.into(), mode)
+            Broken::Volume(of("volume"), is.into(), mode)
         }
         (["volume"], is) => return Err(wrong("a volume", is, &VOLUME)),
         (["part"], is) => part(value, text("part").unwrap_or_default(), is)?,
@@ -62,15 +61,45 @@ pub(super) fn parse(value: &Value) -> Result<Break, String> {
     if lasts.is_some() && !can_last(&what) {
         return Err("is over at once, so it has no `for`".into());
     }
+    no_more_than(value, details(&what), &[&subjects[..], &["is", "for"]].concat())?;
     Ok(Break { what, lasts })
 }
 
-fn container(value: &Value, name: &str, is: Option<&str>, after: Option<Duration>) -> Result<Broken, String> {
+/// What more may be said of what happens, besides to what, how, and how long.
+fn details(what: &Broken) -> &'static [&'static str] {
+    match what {
+        Broken::Container(_, Blow::Exits(_)) => &["exits"],
+        Broken::Container(_, Blow::Fails(..)) | Broken::ImageFails(..) => &["exits", "after"],
+        Broken::Container(_, Blow::Edited(_)) => &["env"],
+        Broken::Volume(_, _, Some(_)) => &["mode"],
+        Broken::Clock(_) => &["by"],
+        Broken::EventsLate(..) => &["by", "of"],
+        _ => &[],
+    }
+}
+
+/// Nothing is said that would go unheard.
+pub(super) fn no_more_than(value: &Value, details: &[&str], besides: &[&str]) -> Result<(), String> {
+    let is_heard = |field: &&String| details.contains(&field.as_str()) || besides.contains(&field.as_str());
+    let fields = value.as_object().into_iter().flatten().map(|(field, _)| field);
+    let unheard: Vec<&str> = fields.filter(|field| !is_heard(field)).map(String::as_str).collect();
+    if unheard.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{} does not go with this; leave it out", unheard.join(", ")))
+}
+
+fn container(
+    value: &Value,
+    name: String,
+    is: Option<&str>,
+    after: Option<Duration>,
+) -> Result<Broken, String> {
     let exits = value["exits"].as_i64();
     let blow = match (is, exits) {
         (None, Some(code)) => Blow::Exits(code),
         (Some("failing"), code) => Blow::Fails(code.unwrap_or(FAILS_WITH), after.unwrap_or(FAILS_AFTER)),
-        (Some("edited"), None) => {
+        (Some("edited"), _) => {
             let env: BTreeMap<String, String> =
                 serde_json::from_value(value["env"].clone()).unwrap_or_default();
             if env.is_empty() {
@@ -78,11 +107,11 @@ fn container(value: &Value, name: &str, is: Option<&str>, after: Option<Duration
             }
             Blow::Edited(env)
         }
-        (Some("disconnected"), None) => return Err("name the network it is disconnected from".into()),
-        (Some(word), None) if CONTAINER.contains(&word) => Blow::Word(word.to_owned()),
+        (Some("disconnected"), _) => return Err("name the network it is disconnected from".into()),
+        (Some(word), _) if CONTAINER.contains(&word) => Blow::Word(word.to_owned()),
         (is, _) => return Err(wrong("a container", is, &CONTAINER)),
     };
-    Ok(Broken::Container(name.to_owned(), blow))
+    Ok(Broken::Container(name, blow))
 }
 
 fn part(value: &Value, part: &str, is: Option<&str>) -> Result<Broken, String> {
@@ -97,6 +126,7 @@ fn part(value: &Value, part: &str, is: Option<&str>) -> Result<Broken, String> {
         ("registry", Some("unreachable")) => Broken::NoRegistry,
         ("store", Some("full")) => Broken::StoreFull,
         ("events", Some("lost")) => Broken::EventsLost,
+        ("events", Some("late")) => late(value)?,
         ("events", Some("broken off")) => Broken::EventsBroken,
         ("server", Some("killed")) => Broken::Killed,
         ("server", Some("stopped")) => Broken::Stopped,
@@ -106,6 +136,21 @@ fn part(value: &Value, part: &str, is: Option<&str>) -> Result<Broken, String> {
             return Err(wrong(&format!("the part {part}"), is, words));
         }
     })
+}
+
+fn late(value: &Value) -> Result<Broken, String> {
+    let by = value["by"].as_str().ok_or("events that are late need `by`: how late, such as 20m")?;
+    let by = duration::parse(by).map_err(|said| format!("by: {said}"))?;
+    let about = match value["of"].as_str() {
+        Some(word) => vec![about(word)?],
+        None => About::ALL.to_vec(),
+    };
+    Ok(Broken::EventsLate(about, by))
+}
+
+fn about(word: &str) -> Result<About, String> {
+    let of = EVENTS_OF.iter().position(|known| *known == word).and_then(|at| About::ALL.get(at));
+    of.copied().ok_or_else(|| format!("of: events are of {}", EVENTS_OF.join(", ")))
 }
 
 fn wrong(what: &str, is: Option<&str>, words: &[&str]) -> String {
@@ -134,7 +179,8 @@ fn can_last(what: &Broken) -> bool {
         Broken::Container(_, Blow::Word(word)) => ["unhealthy", "mute", "unstartable"].contains(&&**word),
         Broken::Container(_, Blow::Fails(..)) | Broken::ImageFails(..) => true,
         Broken::Image(_, word) => ["missing", "unreachable"].contains(&&**word),
-        Broken::Unreachable(_) | Broken::NoRegistry | Broken::StoreFull | Broken::EventsLost => true,
+        Broken::Unreachable(_) | Broken::NoRegistry | Broken::StoreFull => true,
+        Broken::EventsLost | Broken::EventsLate(..) => true,
         // How long it is down.
         Broken::Killed => true,
         _ => false,
@@ -149,24 +195,53 @@ impl Home {
     pub(super) fn suffer(&mut self, broken: &Break) -> Result<(), String> {
         let machine = self.world.machine.clone();
         match &broken.what {
-            Broken::Container(name, blow) => strike(&machine, &there(&machine, name)?, blow)?,
+            Broken::Container(name, blow) => {
+                let engine = there(&machine, name)?;
+                strike(&machine, &engine, blow)?;
+                if can_last(&broken.what) {
+                    let over = move |world: &mut World| world.machine.behave_as_usual(&engine);
+                    self.lasts(name, broken.lasts, over);
+                }
+            }
             Broken::NetworkRemoved(name) => machine.remove_network(&network(&machine, name)?),
             Broken::NetworkEdited(name) => machine.edit_network(&network(&machine, name)?, "attachable"),
             Broken::Image(reference, word) => {
                 image(&machine, reference, word).map_err(|fault| fault.to_string())?;
+                if can_last(&broken.what) {
+                    self.image_lasts(reference, broken.lasts);
+                }
             }
             Broken::ImageFails(reference, code, after) => {
                 machine.behave(reference, Behaviour::Exits { after: *after, code: *code });
+                self.image_lasts(reference, broken.lasts);
             }
             Broken::Volume(name, word, mode) => volume(&machine, name, word, *mode)?,
-            Broken::Unreachable(backend) => machine.unreachable_backend(*backend, true),
-            Broken::NoRegistry => machine.registry_down(true),
+            Broken::Unreachable(backend) => {
+                let backend = *backend;
+                machine.unreachable_backend(backend, true);
+                let over = move |world: &mut World| world.machine.unreachable_backend(backend, false);
+                self.lasts(part_of(backend), broken.lasts, over);
+            }
+            Broken::NoRegistry => {
+                machine.registry_down(true);
+                self.lasts("registry", broken.lasts, |world| world.machine.registry_down(false));
+            }
             Broken::Forgetful => machine.forget(),
             Broken::Pruned => machine.prune_containers(),
             Broken::PrunedImages => machine.prune_images(),
             Broken::ProxyEmptied => machine.clear_proxy(),
-            Broken::StoreFull => self.store_is_full.set(true),
-            Broken::EventsLost => machine.drop_events(true),
+            Broken::StoreFull => {
+                self.world.store_is_full = true;
+                self.lasts("store", broken.lasts, |world| world.store_is_full = false);
+            }
+            Broken::EventsLost => {
+                machine.drop_events(true);
+                self.events_last(broken.lasts);
+            }
+            Broken::EventsLate(about, by) => {
+                self.world.late.extend(about.iter().map(|about| (*about, *by)));
+                self.events_last(broken.lasts);
+            }
             Broken::EventsBroken => machine.end_event_streams(),
             Broken::Killed => {
                 self.world.crash();
@@ -179,46 +254,31 @@ impl Home {
                 self.world.clock.set_wall(wall.saturating_add(*by).map_err(|error| error.to_string())?);
             }
         }
-        if can_last(&broken.what) && !matches!(broken.what, Broken::Killed) {
-            self.lasts(&broken.what, broken.lasts);
-        }
         Ok(())
     }
 
     /// Notes what lasts, and lets it be over when its time has come.
-    fn lasts(&mut self, what: &Broken, time: Option<Duration>) {
-        let full = self.store_is_full.clone();
-        let (name, mend): (String, Mend) = match what {
-            Broken::Container(name, _) => {
-                let engine = engine_name(name);
-                (name.clone(), Box::new(move |machine| machine.behave_as_usual(&engine)))
-            }
-            Broken::ImageFails(reference, ..) | Broken::Image(reference, _) => {
-                let of = reference.clone();
-                let mend = move |machine: &Machine| {
-                    machine.unknown_image(&of, false);
-                    machine.unreachable_image(&of, false);
-                    machine.behave_as_usual(&of);
-                };
-                (reference.clone(), Box::new(mend))
-            }
-            Broken::Unreachable(backend) => {
-                let backend = *backend;
-                let name = match backend {
-                    Backend::Engine => "docker",
-                    Backend::Proxy => "proxy",
-                    Backend::Disk => "disk",
-                };
-                (name.into(), Box::new(move |machine| machine.unreachable_backend(backend, false)))
-            }
-            Broken::NoRegistry => ("registry".into(), Box::new(|machine| machine.registry_down(false))),
-            Broken::StoreFull => ("store".into(), Box::new(move |_| full.set(false))),
-            _ => ("events".into(), Box::new(|machine| machine.drop_events(false))),
-        };
+    fn lasts(&mut self, name: &str, time: Option<Duration>, over: impl Fn(&mut World) + 'static) {
         match time {
-            Some(time) => self.world.after(time, mend),
-            None => drop(self.lasting.insert(name, mend)),
+            Some(time) => self.world.after(time, over),
+            None => drop(self.lasting.insert(name.to_owned(), Rc::new(over))),
         }
+    }
+
+    fn image_lasts(&mut self, reference: &str, time: Option<Duration>) {
+        let of = reference.to_owned();
+        self.lasts(reference, time, move |world| {
+            world.machine.unknown_image(&of, false);
+            world.machine.unreachable_image(&of, false);
+            world.machine.behave_as_usual(&of);
+        });
+    }
+
+    fn events_last(&mut self, time: Option<Duration>) {
+        self.lasts("events", time, |world| {
+            world.machine.drop_events(false);
+            world.late.clear();
+        });
     }
 
     /// What lasts is over: all of it, or what is named.
@@ -231,9 +291,18 @@ impl Home {
             let mend = self.lasting.remove(name).ok_or_else(|| {
                 format!("nothing called {name:?} is broken; broken are: {}", all.join(", "))
             })?;
-            mend(&self.world.machine);
+            mend(&mut self.world);
         }
         Ok(())
+    }
+}
+
+/// What a case calls a part of the machine.
+fn part_of(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Engine => "docker",
+        Backend::Proxy => "proxy",
+        Backend::Disk => "disk",
     }
 }
 

@@ -11,7 +11,7 @@ use hearth_meta::{KindInfo, SignedDuration};
 use hearth_pretend::{Backend, Op};
 use serde_json::Value;
 
-use crate::world::Verdict;
+use crate::world::{About, Verdict};
 
 /// A case: what is asked for, what happens, and what must come of it.
 #[derive(Clone, Debug)]
@@ -146,6 +146,8 @@ pub enum Broken {
     StoreFull,
     /// Nothing is told of what happens.
     EventsLost,
+    /// What happens to these is told so much later.
+    EventsLate(Vec<About>, Duration),
     /// Every stream of events breaks off.
     EventsBroken,
     /// The server is killed, and comes up again; at once, or after as long as it lasts.

@@ -1,24 +1,40 @@
 //! What a case is held to besides its steps.
 
-use super::case::Asking;
+use super::asked::AskedFor;
 use super::home::Home;
 use crate::world::crash::{self, Wish};
 use crate::world::settle::CALM;
 use crate::world::{Trouble, World};
 
-/// All that was asked for is asked for again, in a home at rest: nothing is done and nothing is written. Says how many
-/// objects that are.
+/// Why there is nothing to hold a case to.
+pub(super) const NOTHING: &str = "nothing is asked for";
+
+/// What came of a check that found nothing wrong.
+pub(super) enum Checked {
+    /// It holds, for so much.
+    Holds(String),
+    /// There was nothing to check, and why.
+    Skipped(String),
+}
+
+/// All that was asked for is asked for again, in a home at rest: nothing is done and nothing is written.
 ///
 /// # Errors
-/// What moved.
-pub(super) fn idempotent(home: &mut Home, applied: &[Asking]) -> Result<usize, String> {
+/// What moved, or that nothing can be asked for again though it stands.
+pub(super) fn idempotent(home: &mut Home, asked_for: &AskedFor) -> Result<Checked, String> {
+    if asked_for.is_empty() {
+        return Ok(Checked::Skipped(NOTHING.into()));
+    }
+    let wish = asked_for.again(home)?;
+    if wish.0.is_empty() {
+        return Ok(Checked::Skipped("nothing that was asked for stands".into()));
+    }
     let before = home.world.moved();
-    let wish = home.wish(applied)?;
     wish.fulfil(&mut home.world).map_err(|trouble| trouble.said)?;
     home.world.quiet_for(CALM).map_err(|trouble| trouble.said)?;
     let after = home.world.moved();
     if before == after {
-        return Ok(wish.0.len());
+        return Ok(Checked::Holds(format!("{} objects", wish.0.len())));
     }
     Err(format!(
         "all of it was applied again, and that made {} writes of the store and {} changes of the machine",
@@ -27,10 +43,13 @@ pub(super) fn idempotent(home: &mut Home, applied: &[Asking]) -> Result<usize, S
     ))
 }
 
-/// The wish is carried out with a crash at every boundary. Says at how many.
+/// The wish is carried out with a crash at every boundary.
 ///
 /// # Errors
 /// After which crash it ends otherwise, and how.
-pub(super) fn crash_anywhere(world: &mut World, wish: &Wish) -> Result<usize, Trouble> {
-    crash::anywhere(world, wish)
+pub(super) fn crash_anywhere(world: &mut World, wish: &Wish) -> Result<Checked, Trouble> {
+    Ok(match crash::anywhere(world, wish)? {
+        0 => Checked::Skipped("its last wish changes nothing, so there is nowhere to crash".into()),
+        count => Checked::Holds(format!("{count} crashes")),
+    })
 }

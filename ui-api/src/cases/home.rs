@@ -4,18 +4,16 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hearth_pretend::Machine;
 use serde_json::Value;
 
 use super::case::{Asking, Named};
-use super::disturb::verdicts;
 use super::story::Story;
 use crate::world::crash::{Asked, Wish};
 use crate::world::settle::CALM;
 use crate::world::{Trouble, World};
 
-/// How something that lasts is over.
-pub(super) type Mend = Box<dyn Fn(&Machine)>;
+/// How something that lasts is over, in this home or in one that was forked from it.
+pub(super) type Mend = Rc<dyn Fn(&mut World)>;
 
 /// A home, and what goes on in it.
 pub(super) struct Home {
@@ -23,7 +21,6 @@ pub(super) struct Home {
     pub(super) story: Story,
     /// Whether faults at counted moments are dealt out.
     pub(super) armed: Rc<Cell<bool>>,
-    pub(super) store_is_full: Rc<Cell<bool>>,
     /// What lasts until it is mended, by what it is called.
     pub(super) lasting: BTreeMap<String, Mend>,
 }
@@ -35,10 +32,8 @@ impl Home {
             world: World::new(seed)?,
             story: Story::default(),
             armed: Rc::default(),
-            store_is_full: Rc::default(),
             lasting: BTreeMap::new(),
         };
-        home.world.faults = verdicts(&[], &home.armed, &home.store_is_full);
         home.serve()?;
         home.world.quiet_for(CALM)?;
         home.story.begin(&home.world);
@@ -72,13 +67,11 @@ impl Home {
         Ok(Wish(wish))
     }
 
-    /// Asks for it; nobody waits for the answer.
-    pub(super) fn ask_soon(&self, asked: &[Asking]) -> Result<(), Trouble> {
-        // What is not there cannot be changed.
-        if let Ok(wish) = self.wish(asked) {
-            drop(wish.ask(&self.world));
-        }
-        Ok(())
+    /// The same home as a crash would leave it now, in which what lasts is over.
+    pub(super) fn mended_fork(&self, seed: u64) -> Result<World, Trouble> {
+        let mut fork = self.world.fork(seed)?;
+        self.lasting.values().for_each(|mend| mend(&mut fork));
+        Ok(fork)
     }
 
     /// An object as it stands.
@@ -88,18 +81,25 @@ impl Home {
 }
 
 /// An object with some fields otherwise; null removes one. What only the server sets is left out.
-fn changed(mut object: Value, change: &Value) -> Value {
+fn changed(object: Value, change: &Value) -> Value {
+    let mut object = as_declared(object);
+    merge(&mut object, change);
+    object
+}
+
+/// An object as it stands, as somebody would declare it.
+pub(super) fn as_declared(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");
     }
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|field, _| ["name", "namespace", "labels", "annotations"].contains(&field.as_str()));
     }
-    merge(&mut object, change);
     object
 }
 
-fn merge(value: &mut Value, change: &Value) {
+/// Sets fields as a change says; null removes one.
+pub(super) fn merge(value: &mut Value, change: &Value) {
     let Value::Object(fields) = change else {
         *value = change.clone();
         return;

@@ -14,9 +14,8 @@ use serde_json::{Map, Value, json};
 
 use super::HOUSEHOLD;
 use super::story::in_words;
+use crate::world::PREFIX;
 
-/// What names in the engine of a world begin with.
-const PREFIX: &str = "hearth";
 /// The status and page of a host that nobody has.
 const NOBODY: u16 = 404;
 

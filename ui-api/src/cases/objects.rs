@@ -54,6 +54,24 @@ impl Objects {
         }
     }
 
+    /// Takes the objects of a file that must be refused when they are asked for: which they are has to be clear, and
+    /// what is wrong with them is what the case is about.
+    pub(super) fn take_to_be_refused(
+        &mut self,
+        file: &Path,
+        documents: Vec<Document>,
+        namespace: &str,
+        texts: &mut Texts,
+    ) {
+        for document in documents {
+            let mut value = document.value.clone();
+            match identify(&mut value, namespace) {
+                Ok(named) => self.items.push(Item { named, value, file: file.to_owned(), document }),
+                Err(problems) => texts.note(file, &document, problems),
+            }
+        }
+    }
+
     /// Notes what is declared more than once.
     pub(super) fn tell_doubles(&self, texts: &mut Texts) {
         for (number, item) in self.items.iter().enumerate() {

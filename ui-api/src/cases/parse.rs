@@ -7,13 +7,14 @@ use hearth_charts::yaml::Document;
 use hearth_engine::Key;
 use hearth_meta::{Problem, schema};
 use hearth_pretend::Op;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::case::{Asking, Case, Named, Others, Step, Verb};
 use super::matching::unknown_words;
 use super::objects::{Objects, identify, judge};
 use super::read::{Texts, packages_of};
-use super::schema::{BARE, schema};
+use super::schema::schema;
+use super::written::{as_list, in_full, is_empty, joined, listed, summary};
 use super::{HOUSEHOLD, breaks, disturb};
 use crate::cli::duration;
 use crate::cli::resource::{Target, kind_named};
@@ -109,6 +110,10 @@ impl<'a> Reader<'a> {
             "apply" | "change" | "delete" => {
                 let refused = step.get("refused");
                 let asked = self.asked(at, verb, value, refused.is_some());
+                if refused.is_some_and(|said| said == "" || said.is_null()) {
+                    let place = format!("{}.refused", at.rsplit_once('.').map_or(at, |(step, _)| step));
+                    self.problem(&place, "must say a part of the refusal");
+                }
                 match refused {
                     Some(said) => Verb::Refused(asked, said.clone()),
                     None => Verb::Ask(asked),
@@ -123,7 +128,7 @@ impl<'a> Reader<'a> {
             }
             "assert" => Verb::Assert(self.expected(at, value)),
             "assertMachine" => {
-                self.changes(&format!("{at}.changes"), &value["changes"]);
+                self.machine(at, value);
                 Verb::AssertMachine(value.clone())
             }
             "break" => Verb::Break(self.told(at, breaks::parse(value))?),
@@ -132,12 +137,22 @@ impl<'a> Reader<'a> {
             "why" => Verb::Why(self.expected(at, value)),
             "events" => {
                 let expected = self.expected(at, value);
-                Verb::Events(expected.into_iter().map(|(named, events)| (named, as_list(&events))).collect())
+                let listed = |(named, events): (Named, Value)| {
+                    let events = as_list(&events);
+                    if events.is_empty() {
+                        self.problem(
+                            &format!("{at}.{}", named.written),
+                            "names no event: write parts of some",
+                        );
+                    }
+                    (named, events)
+                };
+                Verb::Events(expected.into_iter().map(listed).collect())
             }
             "others" => Verb::Others(self.told(at, others(value))?),
             "disturb" => {
-                let faults = disturb::parse(self, at, value);
-                Verb::Disturb(value["happenings"].as_u64().unwrap_or(disturb::HAPPENINGS), faults)
+                let (happenings, faults) = disturb::parse(self, at, value);
+                Verb::Disturb(happenings, faults)
             }
             _ => return None,
         })
@@ -149,10 +164,16 @@ impl<'a> Reader<'a> {
             "apply" => self.applied(at, value, refused),
             "change" => {
                 let changes = self.expected(at, value);
+                for (named, _) in changes.iter().filter(|(_, change)| is_empty(change)) {
+                    self.problem(&format!("{at}.{}", named.written), "changes nothing");
+                }
                 changes.into_iter().map(|(named, change)| Asking::Change(named, change)).collect()
             }
             _ => {
                 let names = listed(at, value);
+                if names.is_empty() {
+                    self.problem(at, "names no object");
+                }
                 let named = |(at, name): (String, &Value)| self.named(&at, name.as_str().unwrap_or_default());
                 names.into_iter().filter_map(named).map(Asking::Delete).collect()
             }
@@ -163,7 +184,7 @@ impl<'a> Reader<'a> {
         let (mut from_files, mut inline) = (Objects::default(), Vec::new());
         for (at, item) in listed(at, value) {
             match item {
-                Value::String(file) => self.take_file(&at, file, &mut from_files),
+                Value::String(file) => self.take_file(&at, file, refused, &mut from_files),
                 Value::Object(_) => inline.extend(self.inline(&at, item, refused)),
                 _ => self.problem(&at, "must be the name of a file, or an object"),
             }
@@ -194,7 +215,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take_file(&mut self, at: &str, name: &str, objects: &mut Objects) {
+    /// Of what must be refused only which object it is, is looked at, here and wherever else the file is read.
+    fn take_file(&mut self, at: &str, name: &str, refused: bool, objects: &mut Objects) {
         let path = self.file.parent().unwrap_or(Path::new("")).join(name);
         let mut paths = vec![path.clone()];
         if path.is_dir() {
@@ -205,7 +227,13 @@ impl<'a> Reader<'a> {
             return;
         }
         for path in paths {
+            if refused {
+                self.texts.refused.insert(path.clone());
+            }
             match self.texts.documents(&path) {
+                Ok(Some(documents)) if refused => {
+                    objects.take_to_be_refused(&path, documents, &self.namespace, self.texts);
+                }
                 Ok(Some(documents)) => objects.take(&path, documents, &self.namespace, self.texts),
                 Ok(None) => {}
                 Err(_) => self.problem(at, format!("{name} cannot be read")),
@@ -221,6 +249,17 @@ impl<'a> Reader<'a> {
         }
         let named = |(name, said): (String, Value)| Some((self.named(&format!("{at}.{name}"), &name)?, said));
         each.into_iter().filter_map(named).collect()
+    }
+
+    /// Something of the machine is named; what names nothing would hold of any machine.
+    fn machine(&mut self, at: &str, value: &Value) {
+        if is_empty(value) {
+            self.problem(at, "names nothing on the machine");
+        }
+        for (part, _) in value.as_object().into_iter().flatten().filter(|(_, things)| is_empty(things)) {
+            self.problem(&format!("{at}.{part}"), "names nothing on the machine");
+        }
+        self.changes(&format!("{at}.changes"), &value["changes"]);
     }
 
     /// What is counted must be a change that the machine can be asked for: of any other there are never any.
@@ -258,7 +297,11 @@ impl<'a> Reader<'a> {
                 None
             }
         };
-        Some(listed(at, value).into_iter().filter_map(word).collect())
+        let names: Vec<String> = listed(at, value).into_iter().filter_map(word).collect();
+        if names.is_empty() {
+            self.problem(at, "names nothing; write what is mended, or `everything`");
+        }
+        Some(names)
     }
 
     /// Keeps what was understood, or notes why not.
@@ -300,66 +343,11 @@ fn others(value: &Value) -> Result<Others, String> {
             .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
             .collect(),
     };
-    if others.container.is_none() && others.network.is_none() {
-        return Err("names neither a container nor a network".into());
-    }
-    Ok(others)
-}
-
-/// Steps of one word, and verbs with nothing said of them, written in full.
-fn in_full(value: &Value) -> Value {
-    let mut value = value.clone();
-    for step in value["steps"].as_array_mut().into_iter().flatten() {
-        if let Some(word) = step.as_str().filter(|word| BARE.contains(word)) {
-            *step = json!({ word: {} });
-        }
-        for word in BARE {
-            if step.get(word).is_some_and(Value::is_null) {
-                step[word] = json!({});
-            }
-        }
-    }
-    value
-}
-
-/// One thing or a list of things, each with its place.
-fn listed<'v>(at: &str, value: &'v Value) -> Vec<(String, &'v Value)> {
-    match value {
-        Value::Array(items) => {
-            items.iter().enumerate().map(|(number, item)| (format!("{at}[{number}]"), item)).collect()
-        }
-        one => vec![(at.to_owned(), one)],
-    }
-}
-
-fn as_list(value: &Value) -> Vec<Value> {
-    value.as_array().cloned().unwrap_or_else(|| vec![value.clone()])
-}
-
-fn joined(words: &[&String]) -> String {
-    words.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// What a step does, in a few words.
-fn summary(verb: &str, value: &Value) -> String {
-    let told = match (verb, value) {
-        (_, Value::String(text)) => text.clone(),
-        ("apply", Value::Object(object)) => name_of(&Value::Object(object.clone())),
-        (_, Value::Array(items)) => {
-            let item = |item: &Value| item.as_str().map_or_else(|| name_of(item), str::to_owned);
-            items.iter().map(item).collect::<Vec<_>>().join(", ")
-        }
-        ("break" | "others", Value::Object(fields)) => {
-            let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            fields.iter().map(|(name, value)| format!("{name} {}", word(value))).collect::<Vec<_>>().join(" ")
-        }
-        (_, Value::Object(fields)) => fields.keys().cloned().collect::<Vec<_>>().join(", "),
-        _ => String::new(),
+    let details: &[&str] = match (&others.container, &others.network) {
+        (Some(_), _) => &["container", "network", "image", "is", "labels"],
+        (None, Some(_)) => &["network", "subnet", "labels"],
+        (None, None) => return Err("names neither a container nor a network".into()),
     };
-    format!("{verb} {told}").trim_end().to_owned()
-}
-
-fn name_of(object: &Value) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
-    format!("{}/{}", word(&object["kind"]).to_lowercase(), word(&object["metadata"]["name"]))
+    breaks::no_more_than(value, details, &[])?;
+    Ok(others)
 }

@@ -2,20 +2,23 @@
 //! at once.
 //!
 //! Files of one folder, and of the folders in it, in the order of their paths. A file whose documents are of kind
-//! `Case` holds cases. Beside a compose file only what has an `apiVersion` is ours; the rest is the package's own.
+//! `Case` holds cases. In the folder of a compose file, and in those within it, only what has an `apiVersion` is ours;
+//! the rest is the package's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use hearth_charts::yaml::{Document, parse_documents};
 use hearth_meta::{Position, Problem};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::case::{Asking, Case, CaseFile, Named, Step, Verb};
 use super::objects::Objects;
 use super::parse::{KIND_FIELD, Reader};
 use super::schema::KIND;
 
+/// What a record of a case file ends with, beside it.
+const RECORD: &str = "out";
 /// What a package's compose file may be called.
 const COMPOSE: [&str; 4] = ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"];
 /// What the case is called that a folder without cases stands for.
@@ -41,6 +44,24 @@ pub enum Unreadable {
     Problems(Vec<Problem>, BTreeMap<String, String>),
 }
 
+impl Unreadable {
+    /// Why, in one sentence; and every problem, in lines.
+    pub fn in_words(&self) -> (String, String) {
+        match self {
+            Self::Missing(path, error) => {
+                (format!("{} cannot be read: {error}", path.display()), String::new())
+            }
+            Self::Empty(path) => {
+                (format!("{} holds neither a case nor an object", path.display()), String::new())
+            }
+            Self::Problems(problems, _) => {
+                let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                (format!("{} problems; nothing was run", problems.len()), lines.join("\n"))
+            }
+        }
+    }
+}
+
 /// The files of a folder, as they are read.
 #[derive(Default)]
 pub(super) struct Texts {
@@ -48,6 +69,10 @@ pub(super) struct Texts {
     pub(super) texts: BTreeMap<String, String>,
     /// What is wrong.
     pub(super) problems: Vec<Problem>,
+    /// Files whose objects must be refused, as cases say.
+    pub(super) refused: BTreeSet<PathBuf>,
+    /// The folder that is read.
+    root: PathBuf,
 }
 
 impl Suite {
@@ -63,18 +88,27 @@ impl Suite {
         } else {
             paths.push(path.to_owned());
         }
-        let mut texts = Texts::default();
-        let (mut files, mut objects) = (Vec::new(), Objects::default());
+        let root = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+        let mut texts = Texts { root: root.to_owned(), ..Texts::default() };
+        let (mut files, mut of_objects, mut objects) = (Vec::new(), Vec::new(), Objects::default());
         for file in &paths {
             let Some(documents) = texts.documents(file)? else { continue };
             let is_case = |document: &Document| document.value[KIND_FIELD] == KIND;
             if documents.iter().any(is_case) {
                 let cases = cases_in(file, &documents, &mut texts);
                 files.push(CaseFile { path: file.clone(), cases });
-            } else if !is_beside_compose(file) || documents.iter().any(|d| !d.value["apiVersion"].is_null()) {
+            } else if !texts.is_of_package(file) || documents.iter().any(|d| !d.value["apiVersion"].is_null())
+            {
+                of_objects.push((file, documents));
+            }
+        }
+        // Only the cases say what must be refused.
+        for (file, documents) in of_objects {
+            if !texts.refused.contains(file) {
                 objects.take(file, documents, super::HOUSEHOLD, &mut texts);
             }
         }
+        tell_shared_records(&files, &mut texts);
         objects.tell_doubles(&mut texts);
         if !texts.problems.is_empty() {
             return Err(Unreadable::Problems(texts.problems, texts.texts));
@@ -95,8 +129,12 @@ fn of_folder(path: &Path, objects: Objects) -> Case {
     let place = path.display().to_string();
     let names: Vec<Named> = objects.names();
     let step = |words: &str, verb| Step { place: place.clone(), words: words.to_owned(), verb };
-    let ready = |named: Named| (named, serde_json::json!({ "status": { "summary": "Ready" } }));
-    let apps = names.into_iter().filter(|named| named.kind.has_status && !named.kind.finalizers.is_empty());
+    // What has no status is to be there.
+    let well = |named: Named| {
+        let is_told = named.kind.has_status && !named.kind.finalizers.is_empty();
+        let wanted = if is_told { json!({ "status": { "summary": "Ready" } }) } else { json!({}) };
+        (named, wanted)
+    };
     Case {
         name: OF_FOLDER.to_owned(),
         seed: 1,
@@ -104,7 +142,7 @@ fn of_folder(path: &Path, objects: Objects) -> Case {
         steps: vec![
             step("apply all of it", Verb::Ask(objects.into_asking())),
             step("settle", Verb::Settle),
-            step("assert that all of it is Ready", Verb::Assert(apps.map(ready).collect())),
+            step("assert that all of it is Ready", Verb::Assert(names.into_iter().map(well).collect())),
         ],
     }
 }
@@ -126,6 +164,30 @@ fn cases_in(file: &Path, documents: &[Document], texts: &mut Texts) -> Vec<Case>
     cases
 }
 
+/// Each case file needs a record of its own.
+fn tell_shared_records(files: &[CaseFile], texts: &mut Texts) {
+    for (number, file) in files.iter().enumerate() {
+        if let Some(other) =
+            files[..number].iter().find(|other| record_of(&other.path) == record_of(&file.path))
+        {
+            let shown = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let record = record_of(&file.path);
+            let said = format!(
+                "shares the record {} with {}: rename one of them",
+                shown(&record),
+                shown(&other.path)
+            );
+            let at = Position { line: 1, column: 1 };
+            texts.problems.push(Problem::new("", said).at(&file.path.display().to_string(), at));
+        }
+    }
+}
+
+/// Where what happens in the cases of a file is on record.
+pub fn record_of(file: &Path) -> PathBuf {
+    file.with_extension(RECORD)
+}
+
 impl Texts {
     /// The documents of a file, its text being kept; `None` for a file whose problems are told.
     pub(super) fn documents(&mut self, file: &Path) -> Result<Option<Vec<Document>>, Unreadable> {
@@ -137,12 +199,26 @@ impl Texts {
         Ok(match parsed {
             Ok(documents) => Some(documents),
             // A package's own file may be anything.
-            Err(_) if is_beside_compose(file) => None,
+            Err(_) if self.is_of_package(file) => None,
             Err(problems) => {
                 self.problems.extend(problems);
                 None
             }
         })
+    }
+
+    /// Whether a file lies in the folder of a package, or in one within it.
+    fn is_of_package(&self, file: &Path) -> bool {
+        for folder in file.ancestors().skip(1) {
+            if COMPOSE.iter().any(|name| folder.join(name).is_file()) {
+                return true;
+            }
+            // What lies above the folder that is read is nobody's business here.
+            if folder == self.root || !folder.starts_with(&self.root) {
+                break;
+            }
+        }
+        false
     }
 
     /// Notes problems with their places.
@@ -184,60 +260,37 @@ pub(super) fn yaml_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whether a file lies in the folder of a package.
-pub(super) fn is_beside_compose(file: &Path) -> bool {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    COMPOSE.iter().any(|name| folder.join(name).is_file())
-}
-
-/// The files of a package that an object names: in the folder of that name beside the file that declares it, or in
-/// that file's own folder.
-pub(super) fn package(file: &Path, path: &str) -> Option<BTreeMap<String, Vec<u8>>> {
+/// The folder of the package that an object names: of that name beside the file that declares it, or that file's own.
+fn package(file: &Path, path: &str) -> Option<PathBuf> {
     let beside = file.parent()?;
     let own = Path::new(path).file_name()?;
-    let folder = [beside.join(own), beside.to_owned()]
+    [beside.join(own), beside.to_owned()]
         .into_iter()
-        .find(|folder| COMPOSE.iter().any(|name| folder.join(name).is_file()))?;
-    let mut files = BTreeMap::new();
-    gather(&folder, "", &mut files).ok()?;
-    Some(files)
+        .find(|folder| COMPOSE.iter().any(|name| folder.join(name).is_file()))
 }
 
-fn gather(folder: &Path, within: &str, files: &mut BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with('.') || path.is_symlink() {
-            continue;
-        }
-        let inner = if within.is_empty() { name } else { format!("{within}/{name}") };
-        if path.is_dir() {
-            gather(&path, &inner, files)?;
-            continue;
-        }
-        let bytes = std::fs::read(&path)?;
-        // Objects and cases beside a package are not the package's.
-        let is_ours = bytes.starts_with(b"apiVersion:") || bytes.windows(12).any(|w| w == b"\napiVersion:");
-        if !(is_ours && [".yaml", ".yml"].iter().any(|ending| inner.ends_with(ending))) {
-            files.insert(inner, bytes);
-        }
-    }
-    Ok(())
+/// Whether a file beside a package is an object or a case, and not the package's.
+fn is_ours(name: &str, bytes: &[u8]) -> bool {
+    let begins =
+        |with: &[u8]| bytes.starts_with(&with[1..]) || bytes.windows(with.len()).any(|part| part == with);
+    [".yaml", ".yml"].iter().any(|ending| name.ends_with(ending)) && begins(b"\napiVersion:")
 }
 
-/// The packages that an object names, as things to be there before it.
+/// The packages that an object names, as things to be there before it. A folder that a machine would refuse is refused
+/// here, in the same words.
 pub(super) fn packages_of(file: &Path, object: &Value) -> Result<Option<Asking>, Problem> {
     let Some(path) = object["spec"]["package"]["path"].as_str().filter(|_| object["kind"] == "App") else {
         return Ok(None);
     };
-    match package(file, path) {
-        Some(files) => Ok(Some(Asking::Package(path.to_owned(), files))),
-        None => {
-            let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-            let said = format!(
-                "no package is here for {path}: put its folder {name}, with a compose.yaml, beside this file"
-            );
-            Err(Problem::new("spec.package.path", said))
-        }
-    }
+    let Some(folder) = package(file, path) else {
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+        let said = format!(
+            "no package is here for {path}: put its folder {name}, with a compose.yaml, beside this file"
+        );
+        return Err(Problem::new("spec.package.path", said));
+    };
+    let read = hearth_linux::volumes::read_package_folder(&folder);
+    let mut files = read.map_err(|fault| Problem::new("spec.package.path", fault.to_string()))?;
+    files.retain(|name, bytes| !is_ours(name, bytes));
+    Ok(Some(Asking::Package(path.to_owned(), files)))
 }

@@ -11,6 +11,10 @@ pub fn lines(outcome: &Outcome, again: &str) -> Vec<String> {
     let took = format!("{:.2} s", outcome.took.as_secs_f64());
     let remark = outcome.remark.as_ref().map(|remark| format!("{remark}, ")).unwrap_or_default();
     let beside = paint(Tone::Faint, &format!("({remark}{took})"));
+    if let Some(why) = &outcome.skipped {
+        let beside = paint(Tone::Faint, &format!("({why})"));
+        return vec![format!("{}  {}  {beside}", paint(Tone::Moving, "skip"), outcome.name)];
+    }
     let Some(failure) = &outcome.failure else {
         return vec![format!("{}    {}  {beside}", paint(Tone::Good, "ok"), outcome.name)];
     };
@@ -31,7 +35,10 @@ pub fn lines(outcome: &Outcome, again: &str) -> Vec<String> {
         lines.push("      the last of what happened:".to_owned());
         lines.extend(failure.last.iter().map(|line| paint(Tone::Faint, &format!("        {line}"))));
     }
-    lines.push(format!("      seed {}; again: {again}", outcome.seed));
+    lines.push(match outcome.is_of_record {
+        true => format!("      to take it as right: {again}"),
+        false => format!("      seed {}; again: {again}", outcome.seed),
+    });
     lines
 }
 
@@ -44,24 +51,36 @@ fn shown(value: &Value) -> String {
 
 /// The line that all ends with.
 pub fn tally(outcomes: &[Outcome]) -> String {
+    let [passed, failed, skipped] = counts(outcomes);
+    let skipped = if skipped == 0 { String::new() } else { format!("{skipped} skipped; ") };
+    format!("{skipped}{passed} passed, {failed} failed")
+}
+
+/// How many passed, failed, and were not shown at all.
+pub fn counts(outcomes: &[Outcome]) -> [usize; 3] {
     let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
-    format!("{} passed, {failed} failed", outcomes.len() - failed)
+    let skipped = outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count();
+    [outcomes.len() - failed - skipped, failed, skipped]
 }
 
 /// The same for programs.
 pub fn json(outcomes: &[Outcome]) -> Value {
-    let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+    let [passed, failed, skipped] = counts(outcomes);
     let cases: Vec<Value> = outcomes.iter().map(case).collect();
-    json!({ "cases": cases, "passed": outcomes.len() - failed, "failed": failed })
+    json!({ "cases": cases, "passed": passed, "failed": failed, "skipped": skipped })
 }
 
 fn case(outcome: &Outcome) -> Value {
     let mut case = json!({
-        "name": outcome.name, "file": outcome.file, "seed": outcome.seed, "passed": outcome.failure.is_none(),
+        "name": outcome.name, "file": outcome.file, "seed": outcome.seed,
+        "passed": outcome.failure.is_none() && outcome.skipped.is_none(),
         "seconds": outcome.took.as_secs_f64(),
     });
     if let Some(remark) = &outcome.remark {
         case["remark"] = remark.as_str().into();
+    }
+    if let Some(why) = &outcome.skipped {
+        case["skipped"] = why.as_str().into();
     }
     if let Some(failure) = &outcome.failure {
         let field = |(what, mismatch): &(String, super::matching::Mismatch)| json!({ "of": what, "field": mismatch.field, "wanted": mismatch.wanted, "seen": mismatch.seen });

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use hearth_engine::Clock;
 use serde_json::{Value, json};
 
+use super::asked::AskedFor;
 use super::case::{Asking, Case, Named, Step, Verb};
+use super::checks::{self, Checked};
 use super::home::Home;
 use super::matching::{Mismatch, mismatches};
 use super::seen::{events_differ, machine_differs, objects_differ};
-use super::{answers, checks, others};
+use super::{answers, others};
 use crate::world::crash::Wish;
 use crate::world::settle::CALM;
 use crate::world::{Trouble, TroubleKind, World};
@@ -54,6 +56,8 @@ pub struct Outcome {
     pub seed: u64,
     /// What was found besides: how many crashes there were.
     pub remark: Option<String>,
+    /// Why it was not shown at all.
+    pub skipped: Option<String>,
     /// How long it took.
     pub took: Duration,
     /// Why it failed, if it did.
@@ -81,7 +85,8 @@ pub struct Failure {
 pub fn run(file: &Path, case: &Case, seed: Option<u64>, wanted: &[Check]) -> Vec<Outcome> {
     let seed = seed.unwrap_or(case.seed);
     let began = Instant::now();
-    let mut run = Run { home: None, applied: Vec::new(), before_last: None, wanted: wanted.to_vec() };
+    let mut run =
+        Run { home: None, asked_for: AskedFor::default(), before_last: None, wanted: wanted.to_vec() };
     let failure = run.case(case, seed).err();
     let story = run.home.as_ref().map(|home| home.story.lines()).unwrap_or_default();
     let outcome = |took, failure| Outcome {
@@ -97,15 +102,17 @@ pub fn run(file: &Path, case: &Case, seed: Option<u64>, wanted: &[Check]) -> Vec
         let began = Instant::now();
         let checked = run.check(*check, case);
         let name = format!("{} [{}]", case.name, check.word());
-        let (remark, failure) = match checked {
-            Ok(remark) => (remark, None),
-            Err(failure) => (None, Some(failure)),
+        let (remark, skipped, failure) = match checked {
+            Ok(Checked::Holds(remark)) => (Some(remark), None, None),
+            Ok(Checked::Skipped(why)) => (None, Some(why), None),
+            Err(failure) => (None, None, Some(failure)),
         };
         let check = Some(*check);
         outcomes.push(Outcome {
             name,
             check,
             remark,
+            skipped,
             story: Vec::new(),
             ..outcome(began.elapsed(), failure)
         });
@@ -124,6 +131,7 @@ impl Outcome {
             file: file.to_owned(),
             seed: 0,
             remark: None,
+            skipped: None,
             took: Duration::ZERO,
             failure: None,
             story: Vec::new(),
@@ -136,12 +144,12 @@ impl Outcome {
         Self { is_of_record: true, ..Self::of(file, &format!("it happens as {name} tells")) }
     }
 
-    /// It is not what is on record: how it differs, line by line.
-    pub fn differs(&mut self, record: &Path, lines: &[String]) {
+    /// It is not what is on record, or nobody can tell: why.
+    pub fn fails(&mut self, record: &Path, said: String) {
         self.failure = Some(Failure {
             place: record.display().to_string(),
             step: "the record of what happens".into(),
-            said: format!("something else happens:\n{}", lines.join("\n")),
+            said,
             ..Failure::default()
         });
     }
@@ -149,8 +157,7 @@ impl Outcome {
 
 struct Run {
     home: Option<Home>,
-    /// All that was asked for and stands, in order.
-    applied: Vec<Asking>,
+    asked_for: AskedFor,
     /// The home just before its last wish, and that wish.
     before_last: Option<(World, Wish, Step)>,
     wanted: Vec<Check>,
@@ -163,19 +170,18 @@ impl Run {
         let last_wish = case.steps.iter().rposition(|step| matches!(step.verb, Verb::Ask(_)));
         for (number, step) in case.steps.iter().enumerate() {
             home.story.step(&step.words);
+            is_possible(home, step)?;
             if self.wanted.contains(&Check::CrashAnywhere)
                 && Some(number) == last_wish
                 && let Verb::Ask(asked) = &step.verb
             {
                 let failed = |said: String| failure(home, step, said);
                 let wish = home.wish(asked).map_err(failed)?;
-                let fork = home.world.fork(seed).map_err(nowhere)?;
+                let fork = home.mended_fork(seed).map_err(nowhere)?;
                 self.before_last = Some((fork, wish, step.clone()));
             }
             carry_out(home, step)?;
-            if let Verb::Ask(asked) = &step.verb {
-                remember(&mut self.applied, asked);
-            }
+            self.asked_for.take(&step.verb);
         }
         if !home.world.is_served() {
             home.serve().map_err(nowhere)?;
@@ -187,70 +193,32 @@ impl Run {
         Ok(())
     }
 
-    fn check(&mut self, check: Check, case: &Case) -> Result<Option<String>, Failure> {
-        let Some(home) = &mut self.home else { return Ok(None) };
+    fn check(&mut self, check: Check, case: &Case) -> Result<Checked, Failure> {
+        let Some(home) = &mut self.home else { return Ok(Checked::Skipped("there is no home".into())) };
+        if let Some(why) = &case.restless {
+            return Ok(Checked::Skipped(format!("it never comes to rest: {why}")));
+        }
         match check {
             Check::Idempotent => {
-                let step = case.steps.last().map(at_end);
-                let step = step.unwrap_or_else(|| Step {
-                    place: String::new(),
-                    words: String::new(),
-                    verb: Verb::Settle,
-                });
-                checks::idempotent(home, &self.applied)
-                    .map(|count| Some(format!("{count} objects")))
-                    .map_err(|said| failure(home, &step, said))
+                let step = the_end(case);
+                checks::idempotent(home, &self.asked_for).map_err(|said| failure(home, &step, said))
             }
             Check::CrashAnywhere => {
                 let Some((mut world, wish, step)) = self.before_last.take() else {
-                    return Ok(Some("nothing is asked for".into()));
+                    return Ok(Checked::Skipped(checks::NOTHING.into()));
                 };
-                checks::crash_anywhere(&mut world, &wish)
-                    .map(|count| Some(format!("{count} crashes")))
-                    .map_err(|trouble| Failure {
-                        last: last_lines(&trouble.last),
-                        ..failure(home, &step, trouble.said)
-                    })
+                checks::crash_anywhere(&mut world, &wish).map_err(|trouble| Failure {
+                    last: last_lines(&trouble.last),
+                    ..failure(home, &step, trouble.said)
+                })
             }
-        }
-    }
-}
-
-/// What is known to be asked for: the latest wish for each object, without those that were deleted.
-fn remember(applied: &mut Vec<Asking>, asked: &[Asking]) {
-    let is_same = |one: &Value, other: &Value| {
-        ["kind", "metadata"].iter().all(|field| match *field {
-            "kind" => one["kind"] == other["kind"],
-            _ => {
-                one["metadata"]["name"] == other["metadata"]["name"]
-                    && one["metadata"]["namespace"] == other["metadata"]["namespace"]
-            }
-        })
-    };
-    for one in asked {
-        match one {
-            Asking::Apply(object) => {
-                applied.retain(|before| !matches!(before, Asking::Apply(other) if is_same(other, object)));
-                applied.push(one.clone());
-            }
-            Asking::Delete(named) | Asking::Change(named, _) => applied.retain(|before| {
-                let is_it = |object: &Value| {
-                    object["kind"] == *named.key.kind && object["metadata"]["name"] == *named.key.name
-                };
-                !matches!(before, Asking::Apply(object) if is_it(object))
-            }),
-            Asking::Package(..) => {}
         }
     }
 }
 
 /// What holds at the end of every case: once nothing lasting is broken it rests, stays so, and restarts the same.
 fn rests(home: &mut Home, case: &Case) -> Result<(), Failure> {
-    let step = case.steps.last().map(at_end).unwrap_or_else(|| Step {
-        place: String::new(),
-        words: String::new(),
-        verb: Verb::Settle,
-    });
+    let step = the_end(case);
     home.mend(None).map_err(|said| failure(home, &step, said))?;
     let told = |home: &Home, trouble: Trouble| failure(home, &step, trouble.said);
     home.world.settle().map_err(|trouble| told(home, trouble))?;
@@ -260,8 +228,10 @@ fn rests(home: &mut Home, case: &Case) -> Result<(), Failure> {
     home.world.restarts_the_same_by(CALM).map_err(|trouble| told(home, trouble))
 }
 
-fn at_end(last: &Step) -> Step {
-    Step { place: last.place.clone(), words: "the end of the case".into(), verb: Verb::Settle }
+/// The end of a case, as a step of it.
+fn the_end(case: &Case) -> Step {
+    let place = case.steps.last().map(|last| last.place.clone()).unwrap_or_default();
+    Step { place, words: "the end of the case".into(), verb: Verb::Settle }
 }
 
 /// What can be done while nobody serves: to the world, and to wait.
@@ -270,10 +240,14 @@ fn needs_no_server(verb: &Verb) -> bool {
     matches!(verb, AssertMachine(_) | Break(_) | Mend(_) | Others(_) | Restart(_) | Wait(_))
 }
 
-fn carry_out(home: &mut Home, step: &Step) -> Result<(), Failure> {
-    if !home.world.is_served() && !needs_no_server(&step.verb) {
-        return Err(failure(home, step, "the server is stopped; `restart` starts it again"));
+fn is_possible(home: &Home, step: &Step) -> Result<(), Failure> {
+    if home.world.is_served() || needs_no_server(&step.verb) {
+        return Ok(());
     }
+    Err(failure(home, step, "the server is stopped; `restart` starts it again"))
+}
+
+fn carry_out(home: &mut Home, step: &Step) -> Result<(), Failure> {
     let done = match &step.verb {
         Verb::Ask(asked) => match home.wish(asked) {
             Ok(wish) => wish.fulfil(&mut home.world).map_err(Wrong::Trouble),

@@ -37,15 +37,17 @@ pub(super) const PARTS: [(&str, &[&str]); 8] = [
     ("disk", &["unreachable"]),
     ("registry", &["unreachable"]),
     ("store", &["full"]),
-    ("events", &["lost", "broken off"]),
+    ("events", &["lost", "late", "broken off"]),
     ("server", &["killed", "stopped"]),
     ("clock", &["moved"]),
 ];
+/// What events are of, in the order of `About::ALL`.
+pub(super) const EVENTS_OF: [&str; 3] = ["containers", "networks", "images"];
 /// How a call to the machine may go wrong.
 pub(super) const CALL_ANSWERS: [&str; 9] =
     ["blind", "failed", "lost", "hangs", "slow", "stale", "empty", "partial", "refused"];
 /// How an event may go wrong.
-pub(super) const EVENT_ANSWERS: [&str; 2] = ["lost", "twice"];
+pub(super) const EVENT_ANSWERS: [&str; 3] = ["lost", "twice", "late"];
 
 /// The schema of a case.
 pub fn schema() -> Value {
@@ -54,7 +56,7 @@ pub fn schema() -> Value {
         ("kind", one_of(&[KIND], "Always this one.")),
         ("name", text("What the case shows, as a sentence: the name it is told by.")),
         ("namespace", text("The namespace of objects that name none. Default: household.")),
-        ("seed", number("The order in which things happen, of all that are possible. Default: 1.")),
+        ("seed", count(0, "The order in which things happen, of all that are possible. Default: 1.")),
         (
             "restless",
             text(
@@ -119,7 +121,7 @@ fn step() -> Value {
     add(
         "restart",
         nullable(object(
-            &[("seed", number("From then on the order is this seed's."))],
+            &[("seed", count(0, "From then on the order is this seed's."))],
             "Kills the server, with no chance to finish anything, and starts it again.",
         )),
     );
@@ -172,7 +174,7 @@ fn breakage() -> Value {
             ("is", one_of(&words, "What becomes of it.")),
             (
                 "exits",
-                number("The container's process ends with this code; of one that is failing, each time."),
+                json!({ "type": "integer", "minimum": 0, "maximum": 255, "description": "The container's process ends with this code; of one that is failing, each time." }),
             ),
             ("after", text("A failing container ends after so long, each time. Default: 1s.")),
             (
@@ -180,7 +182,8 @@ fn breakage() -> Value {
                 json!({ "type": "object", "additionalProperties": { "type": "string" }, "description": "What is edited into a container's variables." }),
             ),
             ("mode", text("What is edited on a volume's folder, such as \"0777\".")),
-            ("by", text("How far the clock is moved, such as 3h or -3h.")),
+            ("by", text("How far the clock is moved, such as 3h or -3h; how late events are.")),
+            ("of", one_of(&EVENTS_OF, "Only events of these are late. Default: all.")),
             ("for", text("It is over after so long; without it, when it is mended, or the case is over.")),
         ],
         "Something happens to the world behind Hearth's back.",
@@ -213,25 +216,36 @@ fn disturb() -> Value {
         &[
             ("call", text("A call to the machine, such as createContainer or listNetworks.")),
             ("of", text("Only calls about this thing, as the engine calls it.")),
-            ("event", number("The so-manieth thing the machine tells, from 0.")),
-            ("write", number("The so-manieth write of the store, from 0.")),
-            ("nth", number("The so-manieth such call, from 0. Default: 0.")),
-            ("times", number("So many in a row. Default: 1.")),
+            ("event", count(0, "The so-manieth thing the machine tells, from 0.")),
+            ("write", count(0, "The so-manieth write of the store, from 0.")),
+            ("nth", count(0, "The so-manieth such call, from 0. Default: 0.")),
+            ("times", count(1, "So many in a row. Default: 1.")),
             (
                 "answer",
                 one_of(
                     &answers,
-                    "How it goes on: `lost` is carried out without an answer, `blind` and `failed` are not carried out, `refused` and `full` are what a disk says to a write.",
+                    "How it goes on: `lost` is carried out without an answer, `blind` and `failed` are not carried out, `refused` and `full` are what a disk says to a write, `late` is an event that comes in behind later ones.",
                 ),
             ),
-            ("looks", number("A stale answer is that of so many looks ago. Default: 4.")),
-            ("for", text("How long something that hangs or is slow takes. Default: 30s.")),
-            ("at", number("After so many happenings, from where the step begins.")),
+            ("looks", count(1, "A stale answer is that of so many looks ago. Default: 4.")),
+            (
+                "for",
+                text(
+                    "How long something that hangs or is slow takes, or how late an event is. Default: 30s.",
+                ),
+            ),
+            ("at", count(0, "After so many happenings, from where the step begins.")),
             ("apply", any("Asks for objects then.")),
             ("change", by_object("Asks for changes of objects then.")),
             ("delete", any("Asks that objects be no more then.")),
             ("break", breakage()),
-            ("restart", nullable(object(&[], "Kills the server then, and starts it again."))),
+            (
+                "restart",
+                nullable(object(
+                    &[],
+                    "Kills the server then, and starts it again; what lasts is over by then.",
+                )),
+            ),
         ],
         "One fault, or what is done at a moment.",
     );
@@ -239,13 +253,14 @@ fn disturb() -> Value {
         &[
             (
                 "happenings",
-                number(
+                count(
+                    1,
                     "For so many happenings; a home that has nothing to do makes some 50 a minute. Default: 500.",
                 ),
             ),
             ("faults", list(&fault, "What goes wrong, and what is done meanwhile.")),
         ],
-        "Goes on for a while with faults at counted moments; a moment is the same in every run of a seed.",
+        "Goes on for a while with faults at counted moments; a moment is the same in every run of a seed. A fault that never comes up fails the case.",
     )
 }
 
@@ -271,8 +286,9 @@ fn text(about: &str) -> Value {
     json!({ "type": "string", "description": about })
 }
 
-fn number(about: &str) -> Value {
-    json!({ "type": "integer", "description": about })
+/// A number of something, which has to be so many at least.
+fn count(least: u64, about: &str) -> Value {
+    json!({ "type": "integer", "minimum": least, "description": about })
 }
 
 fn any(about: &str) -> Value {

@@ -44,7 +44,8 @@ pub(super) fn events_differ(home: &mut Home, expected: &[(Named, Vec<Value>)]) -
     let mut differ = Vec::new();
     for (named, wanted) in expected {
         let query = EventQuery {
-            namespace: None,
+            // What is of no namespace has its events wherever they were told.
+            namespace: Some(named.key.namespace.clone()).filter(|namespace| !namespace.is_empty()),
             kind: Some(named.key.kind.to_string()),
             name: Some(named.key.name.to_string()),
             uid: None,

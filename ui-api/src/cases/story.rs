@@ -81,6 +81,7 @@ impl Told {
                     Verdict::Empty => ", answered as if nothing were there".into(),
                     Verdict::Partial => ", answered in part".into(),
                     Verdict::Full => ", for which there is no room".into(),
+                    Verdict::Late(_) => ", late".into(),
                 };
                 match op.change() {
                     Some(change) => {

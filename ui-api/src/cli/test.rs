@@ -10,9 +10,6 @@ use super::output::Output;
 use super::text_diff;
 use crate::cases::{self, Check, Outcome, Suite, Unreadable};
 
-/// What a record of a case file ends with, beside it.
-const RECORD: &str = "out";
-
 /// Test apps and cases without a machine.
 ///
 /// Everything that serves a home runs, over a pretend machine and in made-up time: no Docker, no server, no root. A
@@ -70,7 +67,15 @@ enum Form {
 /// # Errors
 /// A folder that cannot be tested: every problem of it.
 pub(super) fn run(args: &Test, out: &Output) -> Ending {
-    let mut suite = Suite::read(&args.dir).map_err(unreadable)?;
+    let mut suite = match Suite::read(&args.dir) {
+        Ok(suite) => suite,
+        Err(why) => {
+            if let Some(path) = &args.junit {
+                write(path, &cases::junit::rejected(&args.dir, &why))?;
+            }
+            return Err(unreadable(why));
+        }
+    };
     if let Some(part) = &args.filter {
         let is_meant = |name: &str| name.contains(part.as_str());
         suite.files.iter_mut().for_each(|file| file.cases.retain(|case| is_meant(&case.name)));
@@ -156,11 +161,22 @@ fn tell(args: &Test, outcome: &Outcome, out: &Output) {
 
 /// Compares what happened with the record beside a case file, where there is one, or takes it as right.
 fn recorded(args: &Test, file: &Path, story: &str, out: &Output) -> Result<Option<Outcome>, Failure> {
-    let path = file.with_extension(RECORD);
+    let path = cases::read::record_of(file);
     if file.is_dir() {
         return Ok(None);
     }
-    let record = std::fs::read_to_string(&path).ok();
+    let record = match std::fs::read_to_string(&path) {
+        Ok(record) => Some(record),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        // What cannot be read is no record that is not there.
+        Err(_) if args.accept => None,
+        Err(error) => {
+            let mut outcome = Outcome::of_record(file, &path);
+            outcome.fails(&path, format!("it cannot be read: {error}"));
+            tell(args, &outcome, out);
+            return Ok(Some(outcome));
+        }
+    };
     if args.accept {
         if record.as_deref() != Some(story) {
             write(&path, story)?;
@@ -172,7 +188,7 @@ fn recorded(args: &Test, file: &Path, story: &str, out: &Output) -> Result<Optio
     let mut outcome = Outcome::of_record(file, &path);
     if record != story {
         let lines = text_diff::lines(&record, story);
-        outcome.differs(&path, &lines);
+        outcome.fails(&path, format!("something else happens:\n{}", lines.join("\n")));
     }
     tell(args, &outcome, out);
     Ok(Some(outcome))
@@ -180,20 +196,34 @@ fn recorded(args: &Test, file: &Path, story: &str, out: &Output) -> Result<Optio
 
 /// The command that shows a case again.
 fn again(args: &Test, outcome: &Outcome) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let mut words = vec!["hearth test".to_owned(), args.dir.display().to_string()];
+    let mut words = vec!["hearth test".to_owned()];
     if outcome.is_of_record {
+        // Of this file alone: what happens in others is not taken as right with it.
+        words.push(quoted(&outcome.file.display().to_string()));
         words.push("--accept".into());
         return words.join(" ");
     }
+    words.push(quoted(&args.dir.display().to_string()));
     let (name, check) = match outcome.check {
         Some(check) => (outcome.case.as_str(), Some(check)),
         None => (outcome.name.as_str(), None),
     };
-    words.push(format!("--filter {}", quoted(name)));
+    // As one word, whatever the name begins with.
+    words.push(format!("--filter={}", in_quotes(name)));
     words.push(format!("--seed {}", outcome.seed));
     words.extend(check.map(|check| format!("--check {}", check.word())));
     words.join(" ")
+}
+
+/// A path as a shell takes it, and not for an option.
+fn quoted(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%=,".contains(letter);
+    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
+    if !path.is_empty() && path.chars().all(is_plain) { path } else { in_quotes(&path) }
+}
+
+fn in_quotes(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -4,7 +4,7 @@
 //! waits twice likewise. What the machine tells waits once for each listener. Nothing goes on by itself, so the order
 //! of all of it is the driver's choice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,32 @@ pub enum Point {
     Break(u64),
 }
 
+/// What the machine tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum About {
+    /// A container.
+    Container,
+    /// A network.
+    Network,
+    /// An image.
+    Image,
+}
+
+impl About {
+    /// Everything it tells of.
+    pub const ALL: [Self; 3] = [Self::Container, Self::Network, Self::Image];
+
+    /// What this is about; that somebody listens again is about nothing on the machine.
+    pub fn of(happening: &Happening) -> Option<Self> {
+        match happening {
+            Happening::Listening => None,
+            Happening::Container { .. } => Some(Self::Container),
+            Happening::Network { .. } => Some(Self::Network),
+            Happening::Image { .. } => Some(Self::Image),
+        }
+    }
+}
+
 /// How a call goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
@@ -57,6 +83,8 @@ pub enum Verdict {
     Partial,
     /// Of a write: there is no room for it.
     Full,
+    /// Of an event: it comes in after so long, behind those that happened later.
+    Late(Duration),
 }
 
 enum Waiter {
@@ -75,6 +103,10 @@ pub struct Gates {
 struct Waiting {
     next: u64,
     points: BTreeMap<u64, (Point, Waiter)>,
+    /// What comes in late.
+    held: BTreeMap<u64, (Point, Waiter)>,
+    /// What came in late, and goes on now.
+    late: BTreeSet<u64>,
     listeners: u64,
 }
 
@@ -155,11 +187,35 @@ impl Gates {
         Some((id, waiting.points.get(&id)?.0.clone()))
     }
 
-    /// Lets one go on. Of an event `Go` delivers it, and `Slow` twice; anything else loses it.
+    /// Whether these are the same gates.
+    pub(crate) fn are(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.waiting, &other.waiting)
+    }
+
+    /// What was held back waits for its turn again.
+    pub(crate) fn let_in(&self, id: u64) {
+        let mut waiting = self.lock();
+        if let Some(held) = waiting.held.remove(&id) {
+            waiting.points.insert(id, held);
+            waiting.late.insert(id);
+        }
+    }
+
+    /// Whether this was held back already.
+    pub(crate) fn is_late(&self, id: u64) -> bool {
+        self.lock().late.contains(&id)
+    }
+
+    /// Lets one go on. Of an event `Go` delivers it, `Slow` twice, and `Late` holds it back; anything else loses it.
     pub fn release(&self, id: u64, verdict: Verdict) {
-        let Some((_, waiter)) = self.lock().points.remove(&id) else { return };
+        let mut waiting = self.lock();
+        waiting.late.remove(&id);
+        let Some((point, waiter)) = waiting.points.remove(&id) else { return };
         match waiter {
             Waiter::Call(answer) => drop(answer.send(verdict)),
+            waiter @ Waiter::Event(..) if matches!(verdict, Verdict::Late(_)) => {
+                waiting.held.insert(id, (point, waiter));
+            }
             Waiter::Event(to, told) => {
                 let times = match verdict {
                     Verdict::Go => 1,

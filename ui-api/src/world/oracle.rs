@@ -7,19 +7,19 @@
 //! *Safe*: data is removed only where a volume that is deleted says so, once, and never under a running container;
 //! no two containers of one object ever run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt;
 use hearth_capabilities::Containers;
 use hearth_capabilities::containers::{ContainerFacts, Health};
+use hearth_controllers::Naming;
 use hearth_engine::store::Query;
 use hearth_engine::{Object, Store};
 use hearth_meta::labels;
 use hearth_pretend::{Machine, Op};
 
 use super::gates::{Point, Verdict};
-use super::settle::key;
 use super::{Seen, World, is_change};
 
 /// How long a status may be behind what it tells of where every event is lost: everything is looked at within 12
@@ -41,6 +41,8 @@ struct Known {
 #[derive(Default)]
 struct Oracle {
     known: BTreeMap<String, Known>,
+    /// Data whose removal was asked for and is yet to be carried out.
+    going: BTreeSet<String>,
 }
 
 impl World {
@@ -58,9 +60,10 @@ impl Oracle {
             self.known.values_mut().for_each(|known| known.held = (seen.count, seen.now));
         }
         let is_news = match seen.point {
-            Point::Call(Op::InspectContainer | Op::LoadFiles, _) | Point::Written(_) | Point::Event(..) => {
-                true
-            }
+            Point::Call(Op::InspectContainer | Op::LoadFiles, _)
+            | Point::Reply(Op::RemoveLeaf, _)
+            | Point::Written(_)
+            | Point::Event(..) => true,
             point => is_change(point),
         };
         if !is_news {
@@ -80,8 +83,15 @@ impl Oracle {
             self.judge(seen, app, holds)?;
         }
         self.note_look(seen);
-        if let (Point::Call(Op::RemoveLeaf, leaf), Verdict::Go | Verdict::Lost) = (seen.point, seen.verdict) {
-            data_goes(seen, leaf)?;
+        match (seen.point, seen.verdict) {
+            (Point::Call(Op::RemoveLeaf, leaf), Verdict::Go | Verdict::Lost) => data_goes(seen, leaf)?,
+            // It is carried out later, and what it rests on must hold then as well.
+            (Point::Call(Op::RemoveLeaf, leaf), Verdict::Slow(_)) => {
+                data_goes(seen, leaf)?;
+                self.going.insert(leaf.clone());
+            }
+            (Point::Reply(Op::RemoveLeaf, leaf), _) if self.going.remove(leaf) => data_goes(seen, leaf)?,
+            _ => {}
         }
         if matches!(seen.point, Point::Call(Op::StartContainer, _)) {
             no_two_run(seen.machine)?;
@@ -165,13 +175,15 @@ fn is_ready(object: &Object) -> bool {
         && !object.is_going()
 }
 
+/// What a world's containers are called in its engine.
+fn names() -> Naming {
+    Naming::new(super::PREFIX)
+}
+
 /// Whether the machine is as a Ready container says it is.
 fn is_true(machine: &Machine, object: &Object) -> bool {
     let spec = object.spec();
-    let engine_name = match object.metadata.namespace.as_deref() {
-        Some("system") => format!("hearth-system_{}", object.name()),
-        namespace => format!("hearth_{}_{}", namespace.unwrap_or_default(), object.name()),
-    };
+    let engine_name = names().of(object.metadata.namespace.as_deref().unwrap_or_default(), object.name());
     let seen = Containers::inspect(machine, &engine_name).now_or_never().and_then(Result::ok).flatten();
     let ours = seen.filter(|seen| seen.labels.get(labels::UID).is_some_and(|uid| uid == object.uid()));
     if spec["power"] == "Stopped" {
@@ -186,11 +198,7 @@ fn is_true(machine: &Machine, object: &Object) -> bool {
 }
 
 fn container_named(store: &Store, engine_name: &str) -> Option<String> {
-    let name = match engine_name.strip_prefix("hearth-system_") {
-        Some(name) => key("Container", &format!("system/{name}")),
-        None => key("Container", engine_name.strip_prefix("hearth_household_")?),
-    };
-    store.get(&name).map(|object| object.uid().to_owned())
+    store.get(&names().key("Container", engine_name)?).map(|object| object.uid().to_owned())
 }
 
 /// Every container of a machine that takes no time.
@@ -210,3 +218,6 @@ fn no_two_run(machine: &Machine) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,7 +77,7 @@ impl World {
         self.until_over(asked)
     }
 
-    /// What has moved so far: commits, changes that were asked of the machine, and what it did by itself.
+    /// What has moved so far: commits, and changes that were asked of the machine.
     pub(crate) fn moved(&self) -> (u64, u64) {
         (self.happened.commits, self.happened.changes)
     }

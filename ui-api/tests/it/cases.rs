@@ -1,6 +1,11 @@
 //! `hearth test` as packagers and CI meet it: what it says, and how it ends.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "everything here is a test")]
 
+mod checked;
+mod disturbed;
+mod read;
+mod told;
+
 use std::path::Path;
 
 use hearth::cli::exit::Exit;
@@ -97,7 +102,7 @@ async fn a_failure_names_the_field_the_step_the_seed_and_the_command_that_repeat
         "app/page status.summary\n          wanted \"Waiting\"\n          seen   \"Ready\"\n",
         "app/page is Ready\n",
         "      seed 9; again: hearth test ",
-        " --filter 'it'\\''s a page' --seed 9\n",
+        " --filter='it'\\''s a page' --seed 9\n",
         "\n0 passed, 1 failed\n",
     ] {
         assert!(said.out.contains(part), "{part:?} is not in\n{}", said.out);

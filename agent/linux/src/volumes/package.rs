@@ -45,8 +45,13 @@ pub(super) fn read(path: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
             }
         };
     }
+    read_folder(&folder)
+}
+
+/// Reads every file of an open folder.
+pub(super) fn read_folder(folder: &Folder) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
     let mut reading = Reading { path: Vec::new(), files: BTreeMap::new(), left_bytes: MAX_BYTES };
-    reading.read_folder(&folder)?;
+    reading.read_folder(folder)?;
     Ok(reading.files)
 }
 
