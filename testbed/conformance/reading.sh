@@ -28,7 +28,11 @@ try_reading() {
     expect 0 'No resources found' get apps -l tier=office
     expect 0 'photos' get apps --field-selector metadata.name=photos
     silent 0 'notes' get apps --field-selector metadata.name=photos
-    expect 0 'notes(.|\n)*' get apps --sort-by=.metadata.name
+    # Each order is the other's opposite, so neither is just the order they come in.
+    shows $'app.hearth.dev/notes\napp.hearth.dev/photos' get apps --sort-by=.metadata.name -o name
+    "$new" label app notes place=second >/dev/null && "$new" label app photos place=first >/dev/null
+    shows $'app.hearth.dev/photos\napp.hearth.dev/notes' get apps --sort-by=.metadata.labels.place -o name
+    "$new" label apps --all place- >/dev/null
     expect 0 'photos +Ready|photos.*home' get apps --show-labels
     expect 0 'Ready' get app photos --subresource=status
     expect 1 'NotFound.*"nobody" not found' get app nobody

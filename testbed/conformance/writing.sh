@@ -5,7 +5,8 @@
 try_writing() {
     expect 1 'AlreadyExists' create -f photos.yaml
     expect 1 'spec\.stat' create -f typo.yaml
-    expect 0 'unknown field|created' create -f typo.yaml --validate=warn --dry-run=server
+    expect 0 'Warning: unknown field "spec\.stat"' create -f typo.yaml --validate=warn --dry-run=server
+    expect 0 'typo created' create -f typo.yaml --validate=warn --dry-run=server
     expect 1 'AlreadyExists' create -f notes.yaml --dry-run=server
     expect 1 'strict decoding error.*duplicate field' create --raw /api/v1/namespaces/household/secrets -f twice.json
     expect 0 'namespace/kids created' create namespace kids

@@ -15,9 +15,9 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
 }
 
-/// Carries out the cases of a file as the program does.
-async fn hearth_test(name: &str, more: &[&str]) {
-    let file = folder().join(format!("{name}.yaml"));
+/// Carries out the cases of a file, or of a folder, as the program does.
+async fn hearth_test(file: &str, more: &[&str]) {
+    let file = folder().join(file);
     let (out, kept) = Output::kept(None);
     let file = file.display().to_string();
     let words = ["hearth", "test", &file].into_iter().chain(more.iter().copied());
@@ -29,10 +29,10 @@ async fn hearth_test(name: &str, more: &[&str]) {
 async fn happens_as_recorded(name: &str) {
     let record = folder().join(format!("{name}.out"));
     if std::env::var_os("HEARTH_WRITE_SCENARIOS").is_some() {
-        return hearth_test(name, &["--accept"]).await;
+        return hearth_test(&format!("{name}.yaml"), &["--accept"]).await;
     }
     assert!(record.is_file(), "there is no {}; HEARTH_WRITE_SCENARIOS=1 writes it", record.display());
-    hearth_test(name, &["--check", "idempotent"]).await;
+    hearth_test(&format!("{name}.yaml"), &["--check", "idempotent"]).await;
 }
 
 /// A test for each scenario file.
@@ -49,6 +49,12 @@ macro_rules! scenarios {
 }
 
 scenarios!(data, docker, drift, files, health, images, install, names, server);
+
+/// Each is a search's failure, cut down, as it was kept; in the order of happenings in which it failed.
+#[tokio::test]
+async fn what_was_found_by_chance_once_holds_ever_since() {
+    hearth_test("found", &["--check", "idempotent"]).await;
+}
 
 #[test]
 fn every_scenario_file_has_its_test_and_its_record() {
@@ -71,6 +77,6 @@ fn every_scenario_file_has_its_test_and_its_record() {
 async fn a_crash_anywhere_in_the_last_wish_of_a_scenario_ends_the_same() {
     let is_long = std::env::var_os("HEARTH_TEST_LONG").is_some();
     for name in if is_long { NAMES } else { CRASHED } {
-        hearth_test(name, &["--check", "crash-anywhere"]).await;
+        hearth_test(&format!("{name}.yaml"), &["--check", "crash-anywhere"]).await;
     }
 }

@@ -11,6 +11,7 @@
 //! - `older`: an older data folder that is put back. `overload`: more to do than can be done.
 //! - `bounds`: what a wish may cost.
 //! - `strangers`, `schedule`, `faults`: any fault in any order, beside things of others.
+//! - `shrink`, `said`, `told`: a failure is cut down, said as a case, and kept where it fails in the same way.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -27,6 +28,8 @@ mod runs;
 mod crash;
 mod strangers;
 mod shrink;
+mod told;
+mod said;
 mod schedule;
 mod faults;
 mod edits;

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hearth::world::random::Random;
-use hearth::world::{Point, Verdict};
-use hearth_capabilities::{Fault, Happening};
+use hearth::world::{About, Point, Verdict};
+use hearth_capabilities::{Fault, Happening, Volumes};
 use hearth_pretend::{Backend, Op};
 
+use crate::strangers::now;
 use crate::world::World;
 
 /// One thing that goes wrong, or that somebody does.
@@ -36,6 +37,8 @@ pub(crate) enum Act {
     Break,
     /// A part of the machine answers nothing for so long.
     Out(Backend, Duration),
+    /// From then on the machine tells so much later of what happens to these.
+    Late(About, Duration),
     /// The wall clock is set so many minutes ahead, or back.
     Wall(i64),
     /// Somebody asks for something else: a number among the wishes.
@@ -56,6 +59,8 @@ pub(crate) enum Hand {
     RemoveNetwork,
     ClearProxy,
     PruneImages,
+    /// The one thing that no home recovers from by itself; no schedule is made with it.
+    LoseRows,
 }
 
 /// Operations that a running home calls.
@@ -97,7 +102,7 @@ pub(crate) fn generate(random: &mut Random, wishes: usize) -> Vec<Entry> {
 
 fn entry(random: &mut Random, wishes: usize) -> Entry {
     let at = random.next() % 400;
-    match random.below(18) {
+    match random.below(19) {
         0..=6 => {
             let op = CALLS[random.below(CALLS.len())];
             let nth = random.below(if op.change().is_some() { 4 } else { 25 });
@@ -112,6 +117,10 @@ fn entry(random: &mut Random, wishes: usize) -> Entry {
         11 => {
             let backend = [Backend::Engine, Backend::Proxy, Backend::Disk][random.below(3)];
             Entry::At(at, Act::Out(backend, Duration::from_secs(1 + random.next() % 400)))
+        }
+        18 => {
+            let about = About::ALL[random.below(About::ALL.len())];
+            Entry::At(at, Act::Late(about, Duration::from_secs(60 * (1 + random.next() % 60))))
         }
         12 => Entry::At(at, Act::Wall(WALLS[random.below(WALLS.len())])),
         13 => Entry::At(at, Act::Wish(random.below(wishes))),
@@ -216,6 +225,10 @@ impl Hand {
             Self::RemoveNetwork => machine.remove_network("hearth_household_shop"),
             Self::ClearProxy => machine.clear_proxy(),
             Self::PruneImages => machine.prune_images(),
+            Self::LoseRows => {
+                let leaves = now(Volumes::list(machine)).into_iter().map(|listed| listed.leaf);
+                leaves.filter(|leaf| leaf.path == "rows").for_each(|leaf| machine.remove_leaf_by_hand(&leaf));
+            }
         }
     }
 }

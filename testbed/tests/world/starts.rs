@@ -160,7 +160,11 @@ fn named(name: &str) -> String {
 impl InTheWay {
     fn put(&mut self, machine: &Machine, present: &Present) {
         match present {
-            Present::Gone(name) => machine.remove_by_hand(&named(name)),
+            Present::Gone(name) => {
+                machine.remove_by_hand(&named(name));
+                // Whoever had put their own there took it away themselves.
+                self.containers.remove(&named(name));
+            }
             Present::Stopped(name) => machine.stop_by_hand(&named(name)),
             Present::Changed(name) => {
                 machine.edit(&named(name), |facts| drop(facts.env.insert("BY_HAND".into(), "yes".into())));

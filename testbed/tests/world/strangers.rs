@@ -10,15 +10,32 @@ use hearth_capabilities::volumes::Leaf;
 use hearth_capabilities::{Containers, Networks, Volumes};
 use hearth_meta::labels;
 use hearth_pretend::Machine;
+use serde_json::{Value, json};
 
+/// What another Hearth made them for.
+const UID: &str = "5ef1b2f0-0000-4000-8000-000000000001";
 /// What theirs are made of.
 pub(crate) const IMAGE: &str = "stranger:1";
+
+/// The same in steps of a case, but for the data, which is no case's to make.
+pub(crate) fn steps() -> Vec<Value> {
+    let others = json!({ (labels::UID): UID, (labels::LINEAGE): "another-home" });
+    [("stranger", "192.168.7.0/24", json!({})), ("hearth_household_others", "192.168.8.0/24", others)]
+        .into_iter()
+        .flat_map(|(name, subnet, labels)| {
+            [
+                json!({ "others": { "network": name, "subnet": subnet, "labels": labels } }),
+                json!({ "others": { "container": name, "image": IMAGE, "labels": labels } }),
+            ]
+        })
+        .collect()
+}
 
 /// Puts them all there.
 pub(crate) fn plant(machine: &Machine) {
     let image = machine.put_image(IMAGE, ImageDefaults::default(), BTreeMap::new()).unwrap();
     let others = BTreeMap::from([
-        (labels::UID.to_owned(), "5ef1b2f0-0000-4000-8000-000000000001".to_owned()),
+        (labels::UID.to_owned(), UID.to_owned()),
         (labels::LINEAGE.to_owned(), "another-home".to_owned()),
     ]);
     for (name, subnet, labels) in [

@@ -35,8 +35,8 @@ const WHERE: [&str; 4] = ["call", "event", "write", "at"];
 pub(super) fn parse(reader: &mut Reader<'_>, at: &str, value: &Value) -> (u64, Vec<Fault>) {
     let happenings = value["happenings"].as_u64().unwrap_or(HAPPENINGS);
     let faults = value["faults"].as_array().cloned().unwrap_or_default();
-    if faults.is_empty() {
-        reader.problem(at, "needs faults");
+    if faults.is_empty() && value.get("happenings").is_none() {
+        reader.problem(at, "needs faults, or for how many happenings it goes on without any");
     }
     let mut read = Vec::new();
     for (number, fault) in faults.iter().enumerate() {
