@@ -90,4 +90,6 @@ fn drop_unsaid(merged: &mut Value, unsaid: &FieldSet, wanted: &FieldSet, owners:
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
