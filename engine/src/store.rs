@@ -35,6 +35,7 @@ mod script;
 mod disk;
 mod load;
 mod reader;
+mod reach;
 mod verify;
 mod copies;
 mod replace;
@@ -65,6 +66,7 @@ pub use history::{HistoryRow, Past};
 pub use intent::Intent;
 pub use open::OpenOptions;
 pub use page::{Page, PageError, Paged};
+pub use reach::Reach;
 pub use replace::Replacement;
 pub use room::{RoomReport, Space};
 pub use selector::{Query, Requirement, parse_selector};
@@ -93,6 +95,11 @@ impl WriteOptions {
     /// The sources of what people ask for: by a program or a screen, and by a file in the manifests folder.
     pub const PEOPLE: [&str; 2] = ["api", "manifests"];
 
+    /// Whether a person asked, through whatever program: a source may name it after a slash, as in `api/kubectl`.
+    pub fn is_of_people(&self) -> bool {
+        Self::PEOPLE.contains(&self.source.split('/').next().unwrap_or_default())
+    }
+
     /// A controller's own write.
     pub fn controller(name: &str) -> Self {
         Self { actor: format!("controller/{name}"), source: "controller".into(), dry_run: false }
@@ -112,6 +119,8 @@ pub struct Listing {
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// How far whoever asks through it may go; absent for Hearth itself.
+    reach: Option<Arc<dyn Reach>>,
 }
 
 struct Inner {
@@ -409,7 +418,8 @@ impl Store {
 
     async fn write(&self, write: Write, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
         let (answer, answered) = oneshot::channel();
-        self.send(Request::Write { write, options: options.clone(), answer }).await?;
+        let reach = self.reach.clone();
+        self.send(Request::Write { write, options: options.clone(), reach, answer }).await?;
         answered.await.unwrap_or(Err(WriteError::Closed))
     }
 

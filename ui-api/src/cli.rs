@@ -12,6 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub mod exit;
 pub mod output;
 mod kubeconfig;
+mod socket;
 pub(crate) mod client;
 pub(crate) mod resource;
 pub(crate) mod duration;
@@ -47,6 +48,7 @@ mod reconcile;
 mod recover;
 mod doctor;
 mod support;
+mod token;
 mod backup;
 mod restore;
 mod explain;
@@ -74,7 +76,8 @@ struct Cli {
 /// What every verb takes.
 #[derive(Debug, Args)]
 struct Globals {
-    /// How to reach the server [default: $HEARTH_KUBECONFIG, else /var/lib/hearth/admin.kubeconfig].
+    /// How to reach the server: a kubeconfig file, or the server's socket [default: $HEARTH_KUBECONFIG, else for root
+    /// /var/lib/hearth/hearth.sock, else /var/lib/hearth/admin.kubeconfig].
     #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
     kubeconfig: Option<PathBuf>,
     /// Which context of the kubeconfig file.
@@ -106,6 +109,7 @@ struct Globals {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(crate::serve::ServeOptions),
+    Token(token::Token),
     Backup(backup::Backup),
     #[command(flatten)]
     Remote(Remote),
@@ -232,6 +236,10 @@ async fn dispatch(cli: Cli, out: &Output) -> Outcome {
     };
     match cli.command {
         Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),
+        Command::Token(args) => {
+            let open = || Client::open(kubeconfig.as_deref(), context.as_deref(), None);
+            token::run(args, namespace.as_deref(), open, out).await
+        }
         // Only some of it asks a server.
         Command::Backup(args) => backup::run(args, || reach.client(), out).await,
         Command::Local(Local::Validate(args)) => validate::run(&args, namespace.as_deref(), out),

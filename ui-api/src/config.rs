@@ -22,6 +22,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where the API listens.
     pub listen: SocketAddr,
+    /// Where it listens in the home besides, where it does.
+    pub lan_listen: Option<SocketAddr>,
     /// Docker's address.
     pub docker: String,
     /// The port apps are reached at.
@@ -48,6 +50,7 @@ pub struct Config {
 struct FileSettings {
     data_dir: Option<PathBuf>,
     listen: Option<String>,
+    lan_listen: Option<String>,
     docker: Option<String>,
     edge_http_port: Option<u16>,
     edge_https_port: Option<u16>,
@@ -76,6 +79,12 @@ impl Config {
                 .parse()
                 .map_err(|_| format!("{listen:?} is not an address and a port; write it as 127.0.0.1:8420")),
         );
+        let lan_listen = options.lan_listen.or(file.lan_listen).and_then(|listen| {
+            let parsed = listen
+                .parse()
+                .map_err(|_| format!("{listen:?} is not an address and a port; write it as 0.0.0.0:8421"));
+            keep(&mut problems, "lan-listen", parsed)
+        });
         let pool = options.network_pool.or(file.network_pool);
         let network_pool =
             keep(&mut problems, "network-pool", pool.map_or(Ok(Pool::DEFAULT), |pool| Pool::parse(&pool)));
@@ -98,6 +107,7 @@ impl Config {
         Ok(Self {
             data_dir,
             listen,
+            lan_listen,
             docker,
             edge_http_port,
             edge_https_port,

@@ -11,6 +11,8 @@
 //! - [`backup`]: a home's store, key and credentials in one file.
 #![forbid(unsafe_code)]
 
+mod access;
+mod private_file;
 pub mod backup;
 pub mod cli;
 pub mod config;

@@ -35,6 +35,9 @@ pub struct ServeOptions {
     /// Where the API listens [default: 127.0.0.1:8420].
     #[arg(long, env = "HEARTH_LISTEN", hide_env_values = true, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
+    /// Where the API listens in the home besides, such as 0.0.0.0:8421 [default: nowhere].
+    #[arg(long, env = "HEARTH_LAN_LISTEN", hide_env_values = true, value_name = "ADDRESS:PORT")]
+    pub lan_listen: Option<String>,
     /// Docker's address [default: unix:///var/run/docker.sock].
     #[arg(long, env = "HEARTH_DOCKER", hide_env_values = true, value_name = "ADDRESS")]
     pub docker: Option<String>,
@@ -176,6 +179,7 @@ impl Running {
             store: store.clone(),
             data_dir: config.data_dir.clone(),
             listen: config.listen,
+            lan_listen: config.lan_listen,
             containers: controllers.containers(),
             engine: Some(controllers.engine()),
             manifests: controllers.manifests(),

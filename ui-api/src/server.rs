@@ -3,9 +3,12 @@
 //! - `routes`: every place, on one screen.
 //! - `authority`: the home's own certificate authority and the server's certificate.
 //! - `credential`: the admin's token and the kubeconfig file.
-//! - `sign_in`: who asks.
-//! - `listen`: accepting connections, and stopping.
-//! - `logs`, `history`, `preview`, `live`, `look`, `doctor`, `usage`, `recover`, `folder`, `backup`: what is not a resource.
+//! - `tokens`, `sign_in`: who asks.
+//! - `roles`, `places`: what they may do, and the door that holds them to it.
+//! - `limits`: how often they may ask.
+//! - `listen`: the ways in, and stopping.
+//! - `logs`, `history`, `preview`, `live`, `look`, `doctor`, `usage`, `recover`, `folder`, `backup`: what is no
+//!   resource.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,9 +25,12 @@ use tokio_util::sync::CancellationToken;
 mod routes;
 mod authority;
 mod credential;
-mod private_file;
+mod places;
+mod roles;
+mod tokens;
 mod sign_in;
 mod unread;
+mod limits;
 mod listen;
 mod logs;
 mod history;
@@ -45,11 +51,19 @@ pub use recover::MachineView;
 
 use crate::doctor::Moment;
 use crate::serve::manifests::Folder;
-use authority::Authority;
+use authority::{Authority, ServerCertificate, names_in_the_home, own_names};
 use credential::Credential;
+use limits::Limits;
+use listen::Way;
+use places::{Behind, Door};
+use sign_in::Gatekeeper;
+use tokens::Tokens;
 
 /// The version of the program, as the server tells it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The socket for root on this machine, in the data directory.
+pub const SOCKET: &str = "hearth.sock";
 
 /// What a server needs.
 pub struct ServerOptions {
@@ -59,6 +73,8 @@ pub struct ServerOptions {
     pub data_dir: PathBuf,
     /// Where it listens; port 0 means any that is free.
     pub listen: SocketAddr,
+    /// Where it listens in the home besides, with a certificate for that; `None` for nowhere.
+    pub lan_listen: Option<SocketAddr>,
     /// Where logs come from; `None` where there are no containers.
     pub containers: Option<Arc<dyn Containers>>,
     /// Whose diagnostics it shows; `None` where nothing runs.
@@ -72,9 +88,11 @@ pub struct ServerOptions {
 /// A server that accepts connections. Dropped, it goes on; see [`Server::stop`].
 pub struct Server {
     address: SocketAddr,
+    lan_address: Option<SocketAddr>,
+    socket: Option<PathBuf>,
     kubeconfig: PathBuf,
     closing: CancellationToken,
-    running: JoinHandle<()>,
+    running: Vec<JoinHandle<()>>,
 }
 
 impl Server {
@@ -83,28 +101,69 @@ impl Server {
     /// # Errors
     /// Where the address is taken, or certificates or credentials cannot be read or written.
     pub async fn start(options: ServerOptions) -> anyhow::Result<Self> {
-        let ServerOptions { store, data_dir, listen, containers, engine, manifests, machine } = options;
-        let listener = TcpListener::bind(listen)
-            .await
-            .with_context(|| format!("listening on {listen}; choose another address with --listen"))?;
-        let address = listener.local_addr().context("reading the address that was given")?;
-        let authority = Arc::new(Authority::open(&data_dir.join("pki"), store.clock().now())?);
+        let ServerOptions { store, data_dir, listen, lan_listen, containers, engine, manifests, machine } =
+            options;
+        let (listener, address) = bind(listen, "--listen").await?;
+        let authority = Arc::new(Authority::open(&data_dir.join("pki"))?);
+        let now = store.clock().now();
+        let certificate = |file: &str, names| ServerCertificate::open(authority.clone(), file, names, now);
+        let own = certificate("server.pem", Box::new(own_names))?;
+        let mut ways = vec![Way::Network(listener, Arc::new(own))];
+        let mut lan_address = None;
+        if let Some(listen) = lan_listen {
+            let (listener, address) = bind(listen, "--lan-listen").await?;
+            let names = Box::new(move || names_in_the_home(listen.ip()));
+            ways.push(Way::Network(listener, Arc::new(certificate("lan.pem", names)?)));
+            lan_address = Some(address);
+        }
+        let socket = match listen::open_socket(&data_dir.join(SOCKET)) {
+            Ok(socket) => {
+                ways.push(Way::Socket(socket.listener));
+                Some(socket.path)
+            }
+            // The other ways in are open all the same.
+            Err(error) => {
+                tracing::warn!(error = format!("{error:#}"), "there is no socket for root on this machine");
+                None
+            }
+        };
         let kubeconfig = data_dir.join("admin.kubeconfig");
         let credential =
             Credential::settle(&data_dir.join("pki"), &kubeconfig, authority.certificate(), address)?;
         let closing = CancellationToken::new();
-        let wire = Wire::new(store.clone(), VERSION, closing.clone()).reading_yaml(yaml_documents);
-        let backup = Arc::default();
-        let started = Moment::now(&**store.clock());
-        let places = routes::Places { wire, store, containers, engine, manifests, machine, backup, started };
-        let router = routes::router(places, credential);
-        let running = tokio::spawn(listen::serve(listener, authority, router, closing.clone()));
-        Ok(Self { address, kubeconfig, closing, running })
+        let tokens = Tokens::new(store.clone(), credential, closing.clone());
+        tokio::spawn(tokens.clone().keep());
+        let wire = Wire::new(store.clone(), Arc::new(tokens.clone()), VERSION, closing.clone())
+            .reading_yaml(yaml_documents);
+        let behind = Behind {
+            containers,
+            engine,
+            manifests,
+            machine,
+            backup: Arc::default(),
+            started: Moment::now(&**store.clock()),
+            closing: closing.clone(),
+        };
+        let gatekeeper = Gatekeeper { limits: Limits::new(store.clock().clone()), tokens };
+        let router = routes::router(wire, Door::new(store.clone(), behind), store, gatekeeper);
+        let serve = |way| tokio::spawn(listen::serve(way, router.clone(), closing.clone()));
+        let running = ways.into_iter().map(serve).collect();
+        Ok(Self { address, lan_address, socket, kubeconfig, closing, running })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it listens in the home, if it does.
+    pub fn lan_address(&self) -> Option<SocketAddr> {
+        self.lan_address
+    }
+
+    /// The socket for root on this machine, if there is one.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
     }
 
     /// The kubeconfig file of the admin.
@@ -115,8 +174,15 @@ impl Server {
     /// Accepts no more connections, ends watches, and waits for what is being answered.
     pub async fn stop(self) {
         self.closing.cancel();
-        if let Err(error) = self.running.await {
-            tracing::error!(error = %error, "the server ended badly");
+        for running in self.running {
+            if let Err(error) = running.await {
+                tracing::error!(error = %error, "the server ended badly");
+            }
+        }
+        if let Some(socket) = &self.socket
+            && let Err(error) = std::fs::remove_file(socket)
+        {
+            tracing::debug!(error = %error, "the socket was gone already");
         }
     }
 }
@@ -125,4 +191,12 @@ impl Server {
 fn yaml_documents(text: &str) -> Result<Vec<serde_json::Value>, Vec<hearth_meta::Problem>> {
     let documents = hearth_charts::yaml::parse_documents("the body", text)?;
     Ok(documents.into_iter().map(|document| document.value).collect())
+}
+
+async fn bind(listen: SocketAddr, setting: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("listening on {listen}; choose another address with {setting}"))?;
+    let address = listener.local_addr().context("reading the address that was given")?;
+    Ok((listener, address))
 }

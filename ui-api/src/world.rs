@@ -165,6 +165,7 @@ impl World {
         let config = Config {
             data_dir: folder.path().join("data"),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            lan_listen: None,
             docker: String::new(),
             edge_http_port: 80,
             edge_https_port: 443,

@@ -143,6 +143,9 @@ pub enum WriteError {
     /// It changed in the meantime, or is not the one that was meant.
     #[error("{0}")]
     Conflict(String),
+    /// Whoever asks may not; it names the right that is missing.
+    #[error("{0}")]
+    Forbidden(String),
     /// What was asked for is wrong; every problem is listed.
     #[error("{}", listed(.0))]
     Invalid(Vec<Problem>),

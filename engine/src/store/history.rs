@@ -1,4 +1,5 @@
-//! History: every write of a spec, who made it and what it changed. It is the audit log, and it only grows.
+//! History: every write of a spec, and whatever else people write; who made it and what it changed. It is the audit
+//! log, and it only grows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,6 +116,37 @@ pub(super) fn orders(old: &Object, new: &Object) -> Vec<FieldDiff> {
             FieldDiff::new(format!("metadata.annotations[{name}]"), wanted, seen)
         })
         .collect()
+}
+
+/// What a client keeps on an object for itself, which repeats what it sets besides.
+const OF_CLIENTS: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What people changed of labels, annotations, finalizers and owners; orders are told by [`orders`].
+pub(super) fn marks(old: &Object, new: &Object) -> Vec<FieldDiff> {
+    let texts = |texts: &Option<BTreeMap<String, String>>| {
+        let kept = texts.iter().flatten().filter(|(name, _)| !is_order(name) && *name != OF_CLIENTS);
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let mut found = Vec::new();
+    let (was, is) = (&old.metadata, &new.metadata);
+    let parts = [("labels", &was.labels, &is.labels), ("annotations", &was.annotations, &is.annotations)];
+    for (part, old, new) in parts {
+        let (old, new) = (texts(old), texts(new));
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        let changed = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+        found.extend(changed.map(|name| {
+            let value = |texts: &BTreeMap<String, String>| shown(&texts.get(name).cloned().into());
+            FieldDiff::new(format!("metadata.{part}[{name}]"), value(&new), value(&old))
+        }));
+    }
+    let finalizers = [&was.finalizers, &is.finalizers].map(|names| serde_json::json!(names));
+    let owners = [&was.owner_references, &is.owner_references].map(|owners| serde_json::json!(owners));
+    for (part, [old, new]) in [("finalizers", finalizers), ("ownerReferences", owners)] {
+        if old != new {
+            found.push(FieldDiff::new(format!("metadata.{part}"), shown(&new), shown(&old)));
+        }
+    }
+    found
 }
 
 fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {

@@ -148,7 +148,7 @@ impl Opened {
         let inner = Arc::new(inner);
         let shared = inner.state.clone();
         tokio::spawn(writer::run(Arc::downgrade(&inner), shared, waiting, writer, lock));
-        Store { inner }
+        Store { inner, reach: None }
     }
 }
 

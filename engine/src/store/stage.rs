@@ -15,7 +15,7 @@ use super::error::WriteError;
 use super::history;
 use super::state::State;
 use super::watch::Change;
-use super::{Inner, WriteOptions};
+use super::{Inner, Reach, WriteOptions};
 use crate::object::{Key, Object};
 
 mod admit;
@@ -91,6 +91,8 @@ pub(super) struct Stage<'a> {
     resource_version: u64,
     objects: HashMap<Key, Option<Arc<Object>>>,
     claims: HashMap<(&'static str, String), Option<String>>,
+    /// How far the one may go whose write is being prepared.
+    pub(super) reach: Option<Arc<dyn Reach>>,
     /// Why new wishes of people are refused, once it was asked.
     refusal: OnceCell<Option<String>>,
     pub(super) prepared: Vec<Prepared>,
@@ -105,6 +107,7 @@ impl<'a> Stage<'a> {
             resource_version: state.resource_version.max(state.trust.floor),
             objects: HashMap::new(),
             claims: HashMap::new(),
+            reach: None,
             refusal: OnceCell::new(),
             prepared: Vec::new(),
         }
@@ -227,8 +230,10 @@ impl<'a> Stage<'a> {
         if new.is_going() && new.metadata.finalizers.is_none() {
             return self.remove(old, new, options);
         }
-        // What a person orders by an annotation is on record as a wish is.
-        let is_recorded = spec_changed || !history::orders(old, &new).is_empty();
+        // What a person orders by an annotation is on record as a wish is, and whatever else people write.
+        let is_recorded = spec_changed
+            || !history::orders(old, &new).is_empty()
+            || options.is_of_people() && !history::marks(old, &new).is_empty();
         self.put(Some(old), new, is_recorded.then_some("update"), options)
     }
 
@@ -338,6 +343,9 @@ impl<'a> Stage<'a> {
             history::differences(old.map(|old| old.spec()), Some(new.spec()))
         };
         differences.extend(old.map(|old| history::orders(old, new)).unwrap_or_default());
+        if options.is_of_people() {
+            differences.extend(old.map(|old| history::marks(old, new)).unwrap_or_default());
+        }
         HistoryEntry {
             resource_version,
             at: self.now,

@@ -23,7 +23,7 @@ use super::mark::Mark;
 use super::stage::{Stage, Write};
 use super::state::State;
 use super::trust::Note;
-use super::{Inner, WriteOptions};
+use super::{Inner, Reach, WriteOptions};
 use crate::clock::Clock;
 use crate::object::{Key, Object};
 use crate::panics::words;
@@ -44,6 +44,7 @@ pub(super) enum Request {
     Write {
         write: Write,
         options: WriteOptions,
+        reach: Option<Arc<dyn Reach>>,
         answer: Answer<Arc<Object>>,
     },
     Intent {
@@ -308,7 +309,8 @@ fn stage(inner: &Inner, taken: &mut Vec<Request>, with_left: bool) -> Staged {
     let mut intents = Vec::new();
     for request in taken.drain(..) {
         match request {
-            Request::Write { write, options, answer } => {
+            Request::Write { write, options, reach, answer } => {
+                stage.reach = reach;
                 let status_of = write.status_of();
                 // A caller's closure or a kind's rule that panics must not take the store down with it.
                 let prepared = catch_unwind(AssertUnwindSafe(|| stage.prepare(write, &options)));

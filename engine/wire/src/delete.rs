@@ -26,7 +26,9 @@ pub(crate) async fn one(call: &Call<'_>, options: Value) -> Result<Response, Fai
     let deleted = deleted.map_err(|error| Failure::of_write(error, call.kind, call.name()))?;
     let held = deleted.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
     if held {
-        return Ok(Json(deleted.to_value()).into_response());
+        let mut shown = deleted.to_value();
+        call.kind.hide(&mut shown);
+        return Ok(Json(shown).into_response());
     }
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
@@ -53,12 +55,12 @@ pub(crate) async fn many(call: &Call<'_>, options: Value) -> Result<Response, Fa
             Err(error) => return Err(Failure::of_write(error, call.kind, object.name())),
         }
     }
-    let meta = ListMeta { version: call.wire.store.resource_version(), ..meta };
+    let meta = ListMeta { version: call.store().resource_version(), ..meta };
     Ok(Json(Projection::of(call).many(&deleted, &meta)).into_response())
 }
 
 fn was_made_anew(call: &Call<'_>, listed: &Object) -> bool {
-    call.wire.store.get(&listed.key()).is_none_or(|standing| standing.uid() != listed.uid())
+    call.store().get(&listed.key()).is_none_or(|standing| standing.uid() != listed.uid())
 }
 
 /// What a deletion asks for besides.
@@ -135,8 +137,8 @@ impl DeleteOptions {
         let write = call.write_options();
         let write = WriteOptions { dry_run: self.dry_run, ..write };
         match self.cascade {
-            Some(cascade) => call.wire.store.delete_with(deletion, cascade, &write).await,
-            None => call.wire.store.delete(deletion, &write).await,
+            Some(cascade) => call.store().delete_with(deletion, cascade, &write).await,
+            None => call.store().delete(deletion, &write).await,
         }
     }
 }

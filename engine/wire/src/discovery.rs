@@ -88,7 +88,7 @@ pub(crate) async fn resources(
 /// Every kind served, those that are not stored included.
 pub(crate) fn kinds(wire: &Wire) -> Vec<KindInfo> {
     let unstored = [events::kind(""), events::kind(events::GROUP)].into_iter().chain(reviews::kinds());
-    wire.store.kinds().cloned().chain(unstored).collect()
+    wire.gate.kinds().cloned().chain(unstored).collect()
 }
 
 fn resource_list(wire: &Wire, headers: &HeaderMap, group: &str, version: &str) -> Result<Response, Failure> {
@@ -140,9 +140,9 @@ fn verbs(kind: &KindInfo) -> &'static [&'static str] {
     }
 }
 
-/// What `get all` shows: everything that is kept true, so everything with a status.
+/// What `get all` shows: everything that is kept true, so everything with a status; but nothing that holds a secret.
 fn categories(kind: &KindInfo) -> Option<Value> {
-    kind.has_status.then(|| json!(["all"]))
+    (kind.has_status && kind.hidden.is_empty()).then(|| json!(["all"]))
 }
 
 fn group_names(wire: &Wire) -> Vec<&'static str> {

@@ -16,7 +16,7 @@ use futures::stream;
 use hearth_engine::store::{EventKind, EventNote, EventQuery, EventRow, Query, Requirement};
 use hearth_engine::{Object, Store, WriteError};
 use hearth_meta::resource::Column;
-use hearth_meta::{KindInfo, ObjectRef, Scope};
+use hearth_meta::{KindInfo, ObjectRef, Problem, Scope};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ use crate::options;
 use crate::paging::{ListMeta, Mark};
 use crate::parameters::{Match, Parameters};
 use crate::projection::Projection;
-use crate::router::{Actor, Wire};
+use crate::router::{self, Wire};
 use crate::target::Target;
 use crate::watch::{DEFAULT_LENGTH, line, streamed};
 
@@ -90,13 +90,14 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Result<Response, Failure> {
     let (parts, sent) = request.into_parts();
-    let asked = Asked {
-        store: wire.store.clone(),
-        kind: kind(if group.is_empty() { "" } else { GROUP }),
-        target: Target::parse(path).ok_or_else(Failure::no_such_place)?,
-        parameters: Parameters::parse(&parts.uri)?,
-        form: Form::wanted(&parts.headers),
-    };
+    let kind = kind(if group.is_empty() { "" } else { GROUP });
+    let target = Target::parse(path).ok_or_else(Failure::no_such_place)?;
+    let parameters = Parameters::parse(&parts.uri)?;
+    let verb = router::verb(&parts.method, target.name.is_some(), parameters.watch)?;
+    let granted =
+        wire.gate.open(router::actor(&parts.extensions)?, &target.asked(verb, &kind, &parameters))?;
+    let store = granted.store().clone();
+    let asked = Asked { store, kind, target, parameters, form: Form::wanted(&parts.headers) };
     if asked.target.subresource.is_some() {
         return Err(Failure::no_such_place());
     }
@@ -105,9 +106,8 @@ pub(crate) async fn answer(
         (Method::GET, false) => asked.list().await,
         (Method::GET, true) => asked.get().await,
         (Method::POST, false) => {
-            let reporter =
-                parts.extensions.get::<Actor>().map_or("unknown", |actor| actor.0.as_str()).to_owned();
-            asked.note(&body::json(&parts.headers, sent).await?, &reporter).await
+            let sent = body::json(&parts.headers, sent).await?;
+            asked.note(&sent, &granted.actor().name).await
         }
         (method, _) => Err(Failure::not_allowed(format!(
             "{method} is not offered here: events are noted and aged by the server"
@@ -230,6 +230,16 @@ impl Asked {
         Ok(Json(self.projection().one(object)).into_response())
     }
 
+    /// What is wrong with where an event is noted: it lies where its object does, so that the right to note it is the
+    /// right to speak of that object.
+    fn misplaced(&self, about: Option<&str>) -> Option<Problem> {
+        let place = self.target.namespace.as_deref()?;
+        let fits = about.map_or(place == NAMESPACE_OF_MACHINE, |namespace| namespace == place);
+        let said = about.unwrap_or_default();
+        let message = format!("is {said:?}, and the request went to namespace {place:?}; change one of them");
+        (!fits).then(|| Problem::new("involvedObject.namespace", message))
+    }
+
     /// Notes an event of another program. It is answered as sent: the store merges it with equal ones.
     async fn note(&self, sent: &Value, actor: &str) -> Result<Response, Failure> {
         let about = if sent["regarding"].is_object() { &sent["regarding"] } else { &sent["involvedObject"] };
@@ -253,6 +263,7 @@ impl Asked {
                 .filter(|name| !name.is_empty())
                 .unwrap_or_else(|| actor.into()),
         };
+        let misplaced = self.misplaced(note.about.namespace.as_deref());
         let missing = [
             ("involvedObject.kind", &note.about.kind),
             ("involvedObject.name", &note.about.name),
@@ -261,7 +272,8 @@ impl Asked {
         let problems: Vec<_> = missing
             .iter()
             .filter(|(_, value)| value.is_empty())
-            .map(|(field, _)| hearth_meta::Problem::new(*field, "is required"))
+            .map(|(field, _)| Problem::new(*field, "is required"))
+            .chain(misplaced)
             .collect();
         if !problems.is_empty() {
             return Err(Failure::of_write(WriteError::Invalid(problems), &self.kind, ""));

@@ -94,6 +94,12 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, kind.plural, name, Vec::new())
     }
 
+    /// Whoever asks may not set what is asked for.
+    pub fn forbidden(kind: &KindInfo, name: &str, why: &str) -> Self {
+        let message = format!("{} {name:?} is forbidden: {why}", qualified(kind.plural, kind));
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(kind, kind.plural, name, Vec::new())
+    }
+
     /// Some fields were set otherwise by others; all of them are listed.
     pub(crate) fn field_conflict(kind: &KindInfo, name: &str, message: String, causes: Vec<Value>) -> Self {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, kind.plural, name, causes)
@@ -131,6 +137,7 @@ impl Failure {
             }
             WriteError::Conflict(why) => Self::conflict(kind, name, &why),
             WriteError::Invalid(problems) => Self::invalid(kind, name, &problems),
+            WriteError::Forbidden(why) => Self::forbidden(kind, name, &why),
             WriteError::Storage(why) => Self::new(
                 StatusCode::INSUFFICIENT_STORAGE,
                 "InternalError",
@@ -151,6 +158,12 @@ impl Failure {
             "ServiceUnavailable",
             "the server is stopping; try again soon",
         )
+    }
+
+    /// The same with the details clients read.
+    #[must_use]
+    pub fn with_details(self, details: Value) -> Self {
+        Self { details: Some(details), ..self }
     }
 
     /// The HTTP code.

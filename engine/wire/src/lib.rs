@@ -1,7 +1,8 @@
 //! The Kubernetes protocol over any store. It names no kind: what it serves is what the store keeps.
 //!
 //! A request's way: `router` finds the place; `target` reads the path into a kind, a namespace, a name and a
-//! subresource; `parameters` and `accept` read what is asked of it; then
+//! subresource; `parameters` and `accept` read what is asked of it; `access` lets it through to the store, or names
+//! the right that is missing; then
 //!
 //! - `read` gets and lists (`options` says what may be asked together, `paging` where a list goes on), `watch` streams changes, both through a `projection` (object, table, metadata);
 //! - `write` creates and updates, `delete` deletes, `patch` changes in part, `subresource` writes status,
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod access;
 mod router;
 mod target;
 mod parameters;
@@ -42,5 +44,6 @@ mod discovery;
 mod openapi;
 mod failure;
 
+pub use access::{ALL, Actor, Asked, Gate, Grant, Granted, Rule, Strangers, Users, What};
 pub use failure::Failure;
-pub use router::{Actor, Wire, YamlReader, router};
+pub use router::{Wire, YamlReader, router};

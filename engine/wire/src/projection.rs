@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hearth_engine::Object;
-use hearth_meta::resource::Column;
 use hearth_meta::{KindInfo, Timestamp};
 use serde_json::{Value, json};
 
@@ -21,29 +20,20 @@ const META: &str = "meta.k8s.io/v1";
 pub(crate) struct Projection {
     form: Form,
     include: IncludeObject,
-    kind: String,
-    api_version: String,
-    columns: Vec<Column>,
+    kind: KindInfo,
     now: Timestamp,
 }
 
 impl Projection {
     /// What a request asks for.
     pub(crate) fn of(call: &Call<'_>) -> Self {
-        let now = call.wire.store.clock().now();
+        let now = call.store().clock().now();
         Self::new(call.kind, call.form, call.parameters.include, now)
     }
 
     /// Objects of `kind` in one form, their ages as of `now`.
     pub(crate) fn new(kind: &KindInfo, form: Form, include: IncludeObject, now: Timestamp) -> Self {
-        Self {
-            form,
-            include,
-            kind: kind.kind.to_owned(),
-            api_version: kind.api_version(),
-            columns: kind.columns.clone(),
-            now,
-        }
+        Self { form, include, kind: kind.clone(), now }
     }
 
     /// The same at another time.
@@ -54,7 +44,7 @@ impl Projection {
     /// One object.
     pub(crate) fn one(&self, object: &Object) -> Value {
         match self.form {
-            Form::Object => object.to_value(),
+            Form::Object => self.whole(object),
             Form::Metadata => metadata_of(object),
             Form::Table => self.row_alone(object, true),
         }
@@ -71,11 +61,14 @@ impl Projection {
     /// A list of objects, with what is said of it.
     pub(crate) fn many(&self, objects: &[Arc<Object>], meta: &ListMeta) -> Value {
         let objects = objects.iter().map(AsRef::as_ref);
-        let (kind, api_version, items): (String, &str, Vec<Value>) = match self.form {
+        let (kind, api_version, items): (String, String, Vec<Value>) = match self.form {
             Form::Table => return self.table(objects, meta.to_value(), true),
-            Form::Metadata => ("PartialObjectMetadataList".into(), META, objects.map(metadata_of).collect()),
+            Form::Metadata => {
+                ("PartialObjectMetadataList".into(), META.into(), objects.map(metadata_of).collect())
+            }
             Form::Object => {
-                (format!("{}List", self.kind), &self.api_version, objects.map(Object::to_value).collect())
+                let items = objects.map(|object| self.whole(object)).collect();
+                (format!("{}List", self.kind.kind), self.kind.api_version(), items)
             }
         };
         json!({ "kind": kind, "apiVersion": api_version, "metadata": meta.to_value(), "items": items })
@@ -89,7 +82,7 @@ impl Projection {
         }
         match self.form {
             Form::Object => {
-                json!({ "kind": self.kind, "apiVersion": self.api_version, "metadata": metadata })
+                json!({ "kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata })
             }
             Form::Metadata => {
                 json!({ "kind": "PartialObjectMetadata", "apiVersion": META, "metadata": metadata })
@@ -113,9 +106,16 @@ impl Projection {
         self.table(std::iter::once(object), meta, with_columns)
     }
 
+    /// All of an object that is ever told.
+    fn whole(&self, object: &Object) -> Value {
+        let mut value = object.to_value();
+        self.kind.hide(&mut value);
+        value
+    }
+
     fn table<'o>(&self, objects: impl Iterator<Item = &'o Object>, meta: Value, with_columns: bool) -> Value {
         let rows: Vec<Value> = objects.map(|object| self.row(object)).collect();
-        let definitions = if with_columns { table::definitions(&self.columns) } else { Vec::new() };
+        let definitions = if with_columns { table::definitions(&self.kind.columns) } else { Vec::new() };
         json!({
             "kind": "Table",
             "apiVersion": META,
@@ -126,8 +126,8 @@ impl Projection {
     }
 
     fn row(&self, object: &Object) -> Value {
-        let value = object.to_value();
-        let cells = table::cells(&self.columns, &value, self.now);
+        let value = self.whole(object);
+        let cells = table::cells(&self.kind.columns, &value, self.now);
         match self.include {
             IncludeObject::None => json!({ "cells": cells }),
             IncludeObject::Metadata => json!({ "cells": cells, "object": metadata_of(object) }),

@@ -65,6 +65,13 @@ const PATH: Table = &[(1, "path", Shape::Text), (2, "verb", Shape::Text)];
 const ACCESS: Table =
     &[(1, "resourceAttributes", Shape::One(RESOURCE)), (2, "nonResourceAttributes", Shape::One(PATH))];
 
+const ACCESS_OF: Table = &[
+    (1, "resourceAttributes", Shape::One(RESOURCE)),
+    (2, "nonResourceAttributes", Shape::One(PATH)),
+    (3, "user", Shape::Text),
+    (4, "groups", Shape::Texts),
+];
+
 /// The objects that are read, by their kind.
 const OBJECTS: &[(&str, Table)] = &[
     ("Namespace", &[(1, "metadata", Shape::One(META))]),
@@ -84,6 +91,8 @@ const OBJECTS: &[(&str, Table)] = &[
         &[(1, "metadata", Shape::One(META)), (2, "spec", Shape::One(&[(1, "namespace", Shape::Text)]))],
     ),
     ("SelfSubjectReview", &[(1, "metadata", Shape::One(META))]),
+    ("SubjectAccessReview", &[(1, "metadata", Shape::One(META)), (2, "spec", Shape::One(ACCESS_OF))]),
+    ("LocalSubjectAccessReview", &[(1, "metadata", Shape::One(META)), (2, "spec", Shape::One(ACCESS_OF))]),
 ];
 
 const TYPE: Table = &[(1, "apiVersion", Shape::Text), (2, "kind", Shape::Text)];

@@ -19,12 +19,11 @@ use crate::target::Call;
 
 /// One object, in the form that is wanted.
 pub(crate) fn get(call: &Call<'_>) -> Result<Response, Failure> {
-    let newest = call.wire.store.resource_version();
+    let newest = call.store().resource_version();
     if let Some(asked) = call.parameters.resource_version.filter(|asked| *asked > newest) {
         return Err(Failure::not_yet(asked, newest));
     }
-    let object =
-        call.wire.store.get(&call.key()).ok_or_else(|| Failure::not_found(call.kind, call.name()))?;
+    let object = call.store().get(&call.key()).ok_or_else(|| Failure::not_found(call.kind, call.name()))?;
     Ok(Json(Projection::of(call).one(&object)).into_response())
 }
 
@@ -39,7 +38,7 @@ pub(crate) fn listed(call: &Call<'_>) -> Result<(Vec<Arc<Object>>, ListMeta), Fa
     options::check_list(&call.parameters)?;
     let mark = call.parameters.next.as_deref().map(Mark::decode).transpose()?;
     let page = page_for(call, mark.as_ref())?;
-    let paged = call.wire.store.page(&call.query(), &page).map_err(|error| match (error, mark) {
+    let paged = call.store().page(&call.query(), &page).map_err(|error| match (error, mark) {
         (PageError::NotYet { asked, newest }, _) => Failure::not_yet(asked, newest),
         (PageError::Expired(_), Some(mark)) => Failure::page_expired(&mark.in_what_stands()),
         (PageError::Expired(expired), None) => {
@@ -71,7 +70,7 @@ fn page_for(call: &Call<'_>, mark: Option<&Mark>) -> Result<Page, Failure> {
         return Ok(Page { at: mark.at, after, limit, left: mark.left });
     }
     let asked = call.parameters.resource_version.filter(|version| *version > 0);
-    let newest = call.wire.store.resource_version();
+    let newest = call.store().resource_version();
     let at = match call.parameters.resource_version_match {
         Some(Match::Exact) => asked,
         // Who asks for pages from a version without saying how means just that version.

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{Extensions, HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use hearth_engine::Store;
@@ -19,14 +19,11 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::accept::Form;
+use crate::access::{Actor, Gate, Users};
 use crate::failure::Failure;
 use crate::parameters::Parameters;
 use crate::target::{Call, Target};
 use crate::{body, delete, discovery, events, openapi, patch, read, reviews, subresource, watch, write};
-
-/// Who asks; sign-in puts it into the request's extensions.
-#[derive(Clone, Debug)]
-pub struct Actor(pub String);
 
 /// Reads the documents of a text of YAML, or says everything that is wrong with it.
 pub type YamlReader = fn(&str) -> Result<Vec<Value>, Vec<Problem>>;
@@ -34,8 +31,10 @@ pub type YamlReader = fn(&str) -> Result<Vec<Value>, Vec<Problem>>;
 /// What the protocol is spoken over. Clones are the same.
 #[derive(Clone)]
 pub struct Wire {
-    /// The store.
-    pub store: Store,
+    /// The way to the store.
+    pub(crate) gate: Gate,
+    /// Knows the rights of those who are not asking.
+    pub(crate) users: Arc<dyn Users>,
     /// The version of the program, such as `0.1.0`.
     pub version: &'static str,
     /// Cancelled when the server stops: every watch ends then.
@@ -49,11 +48,17 @@ pub struct Wire {
 
 impl Wire {
     /// Speaks over a store.
-    pub fn new(store: Store, version: &'static str, closing: CancellationToken) -> Self {
+    pub fn new(
+        store: Store,
+        users: Arc<dyn Users>,
+        version: &'static str,
+        closing: CancellationToken,
+    ) -> Self {
         let documents = Arc::new(openapi::Documents::of(&store));
         let schemas =
             store.kinds().filter_map(|kind| Some((kind.kind, Arc::new(kind.schema.clone()?)))).collect();
-        Self { store, version, closing, yaml: None, documents, schemas: Arc::new(schemas) }
+        let gate = Gate::new(store, ());
+        Self { gate, users, version, closing, yaml: None, documents, schemas: Arc::new(schemas) }
     }
 
     /// The same, which also takes bodies of YAML. The parser is the caller's: it knows how the home's files are read.
@@ -119,7 +124,7 @@ async fn answer(wire: &Wire, place: (&str, &str), path: &str, request: Request) 
     let found = if events::is_place(place, path) {
         events::answer(wire, place, path, request).await
     } else if let Some(kind) = reviews::at(place, path) {
-        reviews::answer(&kind, request).await
+        reviews::answer(wire, &kind, path, request).await
     } else {
         resource(wire, place, path, request).await
     };
@@ -134,19 +139,22 @@ async fn resource(
 ) -> Result<Response, Failure> {
     let target = Target::parse(path).ok_or_else(Failure::no_such_place)?;
     let kind = wire
-        .store
+        .gate
         .kinds()
         .find(|kind| kind.group == group && kind.version == version && kind.plural == target.plural)
         .ok_or_else(Failure::no_such_place)?;
     target.check_scope(kind)?;
     let (parts, sent) = request.into_parts();
+    let parameters = Parameters::parse(&parts.uri)?;
+    let verb = verb(&parts.method, target.name.is_some(), parameters.watch)?;
+    let granted = wire.gate.open(actor(&parts.extensions)?, &target.asked(verb, kind, &parameters))?;
     let call = Call {
         wire,
         kind,
-        parameters: Parameters::parse(&parts.uri)?,
+        parameters,
         form: Form::wanted(&parts.headers),
         agent: agent(&parts.headers),
-        actor: parts.extensions.get::<Actor>().map_or_else(|| "unknown".to_owned(), |actor| actor.0.clone()),
+        granted,
         target,
         doubled: Mutex::default(),
     };
@@ -184,8 +192,28 @@ async fn dispatch(call: &Call<'_>, parts: &Parts, sent: Body) -> Result<Response
     }
 }
 
+/// What a request does, in the words rights have.
+pub(crate) fn verb(method: &Method, is_one: bool, watches: bool) -> Result<&'static str, Failure> {
+    Ok(match (method, is_one) {
+        (&Method::GET, _) if watches => "watch",
+        (&Method::GET, true) => "get",
+        (&Method::GET, false) => "list",
+        (&Method::POST, _) => "create",
+        (&Method::PUT, _) => "update",
+        (&Method::PATCH, _) => "patch",
+        (&Method::DELETE, true) => "delete",
+        (&Method::DELETE, false) => "deletecollection",
+        _ => return Err(not_allowed(method)),
+    })
+}
+
+/// Who asks. A request that nobody signed in for got here past sign-in, and gets no further.
+pub(crate) fn actor(extensions: &Extensions) -> Result<&Actor, Failure> {
+    extensions.get::<Actor>().ok_or_else(|| Failure::unauthorized("nobody is signed in"))
+}
+
 /// The program that asks, by the first word of what it says of itself.
-fn agent(headers: &HeaderMap) -> String {
+pub(crate) fn agent(headers: &HeaderMap) -> String {
     let said = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = said.split(['/', ' ']).next().unwrap_or_default();
     if name.is_empty() { "unknown".to_owned() } else { name.chars().take(128).collect() }

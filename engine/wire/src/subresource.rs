@@ -65,7 +65,7 @@ async fn store(
         }
         Err(WriteError::Invalid(found.into_iter().map(|problem| problem.under("status")).collect()))
     };
-    let written = call.wire.store.change_status(&call.key(), &call.write_options(), change).await;
+    let written = call.store().change_status(&call.key(), &call.write_options(), change).await;
     let new = written.map_err(|error| Failure::of_write(error, call.kind, call.name()))?;
     Ok(Json(Projection::of(call).one(&new)).into_response())
 }

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use hearth_engine::{Key, Query, WriteOptions};
+use hearth_engine::store::Requirement;
+use hearth_engine::{Key, Query, Store, WriteOptions};
 use hearth_meta::{KindInfo, Scope};
 use serde_json::Value;
 
 use crate::accept::Form;
+use crate::access::{Asked, Granted};
 use crate::failure::Failure;
 use crate::ownership::Author;
 use crate::parameters::Parameters;
@@ -28,7 +30,7 @@ pub(crate) struct Call<'a> {
     pub(crate) target: Target,
     pub(crate) parameters: Parameters,
     pub(crate) form: Form,
-    pub(crate) actor: String,
+    pub(crate) granted: Granted,
     pub(crate) agent: String,
     /// What was said twice in its body, to be warned of.
     pub(crate) doubled: Mutex<Vec<String>>,
@@ -63,6 +65,21 @@ impl Target {
         })
     }
 
+    /// What is asked for. A collection of which one object is selected by its name is that object, as a right.
+    pub(crate) fn asked(&self, verb: &str, kind: &KindInfo, parameters: &Parameters) -> Asked {
+        let selected = parameters.fields.iter().find_map(|field| match field {
+            Requirement::In(field, names) if field == "metadata.name" => match names.as_slice() {
+                [name] => Some(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        });
+        let reads = ["list", "watch"].contains(&verb);
+        let name = self.name.as_deref().or(selected.filter(|_| reads)).unwrap_or_default();
+        let asked = Asked::of(verb, kind, self.namespace.as_deref().unwrap_or_default(), name);
+        asked.part(self.subresource.as_deref().unwrap_or_default())
+    }
+
     /// A kind of the whole machine lies in no namespace, and one object of a namespaced kind needs one.
     pub(crate) fn check_scope(&self, kind: &KindInfo) -> Result<(), Failure> {
         let fits = match kind.scope {
@@ -74,6 +91,11 @@ impl Target {
 }
 
 impl Call<'_> {
+    /// The store, for what was granted.
+    pub(crate) fn store(&self) -> &Store {
+        self.granted.store()
+    }
+
     /// The name in the path; empty where it names a collection.
     pub(crate) fn name(&self) -> &str {
         self.target.name.as_deref().unwrap_or_default()
@@ -93,7 +115,7 @@ impl Call<'_> {
             fields: self.parameters.fields.clone(),
         };
         if let Some(name) = &self.target.name {
-            let named = hearth_engine::store::Requirement::In("metadata.name".into(), vec![name.clone()]);
+            let named = Requirement::In("metadata.name".into(), vec![name.clone()]);
             query.fields.push(named);
         }
         query
@@ -104,7 +126,7 @@ impl Call<'_> {
         Author {
             name: self.parameters.field_manager.clone().unwrap_or_else(|| self.agent.clone()),
             api_version: self.kind.api_version(),
-            now: self.wire.store.clock().now(),
+            now: self.store().clock().now(),
         }
     }
 
@@ -115,7 +137,7 @@ impl Call<'_> {
 
     /// How its writes are made.
     pub(crate) fn write_options(&self) -> WriteOptions {
-        WriteOptions { actor: self.actor.clone(), source: "api".into(), dry_run: self.parameters.dry_run }
+        self.granted.write_options(self.parameters.dry_run)
     }
 }
 

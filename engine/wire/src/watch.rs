@@ -38,7 +38,7 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
         Some(wanted) => wanted,
         None => from.is_none(),
     };
-    let store = &call.wire.store;
+    let store = call.store();
     let query = call.query();
     let (initial, from) = if starts_with_all {
         let listing = store.list(&query);

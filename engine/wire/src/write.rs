@@ -50,7 +50,7 @@ pub(crate) async fn create(call: &Call<'_>, mut value: Value) -> Result<Response
 pub(crate) async fn create_checked(call: &Call<'_>, value: Value) -> Result<Arc<Object>, Failure> {
     let problems = metadata::check(&value);
     let name = named(&value);
-    let store = &call.wire.store;
+    let store = call.store();
     let created = match Object::from_value(value) {
         Ok(object) if problems.is_empty() => store.create(object, &call.write_options()).await,
         // What the store finds wrong is told as well.
@@ -97,7 +97,7 @@ pub(crate) async fn change(
 ) -> Result<Arc<Object>, Failure> {
     let build = Arc::new(build);
     let (key, options, first) = (call.key(), call.write_options(), build.clone());
-    let changed = call.wire.store.update(&key, &options, move |old| {
+    let changed = call.store().update(&key, &options, move |old| {
         let value = settled(first(old)?, old)?;
         match metadata::check(&value) {
             problems if problems.is_empty() => to_object(value),
@@ -109,8 +109,7 @@ pub(crate) async fn change(
         // Metadata may have kept the store from looking at the rest.
         Err(WriteError::Invalid(problems)) => {
             let options = WriteOptions { dry_run: true, ..options };
-            let tried =
-                call.wire.store.update(&key, &options, move |old| to_object(settled(build(old)?, old)?));
+            let tried = call.store().update(&key, &options, move |old| to_object(settled(build(old)?, old)?));
             also(problems, tried.await.err())
         }
         Err(error) => error,

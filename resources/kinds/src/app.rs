@@ -76,6 +76,10 @@ pub struct AppSpec {
     pub drift_policy: DriftPolicy,
 }
 
+/// What leads out of an app: a folder of the server's disk, folders of others, the machine's devices.
+pub(crate) const GUARDED: [&str; 3] =
+    ["spec.package", "spec.permissions.devices", "spec.permissions.folders"];
+
 /// AL-44: an install waits 120 s for health unless told otherwise.
 fn default_health_deadline() -> i64 {
     120

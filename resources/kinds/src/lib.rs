@@ -11,6 +11,7 @@ pub mod network;
 pub mod volume;
 pub mod image;
 pub mod route;
+pub mod token;
 pub mod core;
 pub mod policy;
 pub mod shared;
@@ -24,6 +25,7 @@ pub use policy::{DataPolicy, DriftPolicy, Power};
 pub use registry::{Settings, all, crds};
 pub use revision::{Revision, RevisionSpec, RevisionStatus};
 pub use route::{Route, RouteSpec, RouteStatus};
+pub use token::{Role, Token, TokenSpec, TokenStatus};
 pub use volume::{Volume, VolumeSpec, VolumeStatus};
 
 /// The namespace of what everybody shares.

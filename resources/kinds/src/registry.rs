@@ -10,8 +10,8 @@ use kube::CustomResourceExt;
 use serde_json::Value;
 
 use crate::network::Pool;
-use crate::{App, Container, Image, Network, Revision, Route, Volume};
-use crate::{app, container, core, image, network, revision, route, volume};
+use crate::{App, Container, Image, Network, Revision, Route, Token, Volume};
+use crate::{app, container, core, image, network, revision, route, token, volume};
 
 /// What the kinds need to be told of this home.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,7 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
             default: app::default,
             validate: |new, old| typed(new, old, app::validate),
             claims: Some(app::claims),
+            guarded: &app::GUARDED,
             choose: Arc::new(app::choose),
             finalizers: vec![finalizer("app")],
             ..info::<App>(&["ap"])
@@ -69,6 +70,12 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
             ..info::<Route>(&["rt"])
         },
         KindInfo {
+            default: token::default,
+            validate: |new, old| typed(new, old, token::validate),
+            hidden: &token::HIDDEN,
+            ..info::<Token>(&[])
+        },
+        KindInfo {
             validate: core::validate_namespace,
             ..core_info("Namespace", "namespaces", "namespace", &["ns"], Scope::Cluster)
         },
@@ -91,6 +98,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         Volume::crd(),
         Image::crd(),
         Route::crd(),
+        Token::crd(),
     ]
 }
 

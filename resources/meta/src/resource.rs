@@ -97,6 +97,11 @@ pub struct KindInfo {
     pub has_status: bool,
     /// Whether its payload is secret: kept encrypted, never in history or logs.
     pub is_secret: bool,
+    /// Fields that reach beyond the object, as paths such as `spec.package`: whoever may write the object may not for
+    /// that reason alone set them.
+    pub guarded: &'static [&'static str],
+    /// Fields that are taken and never told, as paths such as `spec.sha256`.
+    pub hidden: &'static [&'static str],
     /// The columns of its table.
     pub columns: Vec<Column>,
     /// The structural OpenAPI v3 schema of the whole object; absent for core kinds without one.
@@ -133,6 +138,8 @@ impl KindInfo {
             scope,
             has_status: false,
             is_secret: false,
+            guarded: &[],
+            hidden: &[],
             columns: Vec::new(),
             schema: None,
             finalizers: Vec::new(),
@@ -154,6 +161,18 @@ impl KindInfo {
             self.version.to_owned()
         } else {
             format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// Takes out of an object what is never told of it.
+    pub fn hide(&self, object: &mut Value) {
+        for field in self.hidden {
+            let (place, name) = field.rsplit_once('.').unwrap_or(("", field));
+            let mut place = place.split('.').filter(|part| !part.is_empty());
+            let found = place.try_fold(&mut *object, |value, part| value.get_mut(part));
+            if let Some(fields) = found.and_then(Value::as_object_mut) {
+                fields.remove(name);
+            }
         }
     }
 

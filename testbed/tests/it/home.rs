@@ -189,6 +189,7 @@ fn config(folder: &TempDir, prefix: &str, pool: &str) -> Config {
     Config {
         data_dir: folder.path().join("data"),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, free_port())),
+        lan_listen: None,
         docker: String::new(),
         edge_http_port: free_port(),
         edge_https_port: free_port(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -15,13 +15,14 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
-use super::kubeconfig;
 use super::output::{Output, Tone, paint};
 use super::resource::{Target, collection};
 use super::support::archive;
+use super::{kubeconfig, socket};
 use crate::support::Bundle;
 
 mod pages;
+mod ways;
 
 /// Asks for objects as they are.
 pub(super) const JSON: &str = "application/json";
@@ -39,6 +40,10 @@ pub(crate) struct Client {
     http: kube::Client,
     address: String,
     namespace: String,
+    /// The certificates it trusts, as they stand in the kubeconfig file.
+    roots: Vec<Vec<u8>>,
+    /// The server's socket, where it is reached through that.
+    socket: Option<PathBuf>,
     /// Where what the server says beside its answers is shown, and what was shown already.
     beside: Option<(Output, Arc<Mutex<BTreeSet<String>>>)>,
     /// The moment that is asked about, where it is not the present.
@@ -103,6 +108,11 @@ impl Client {
         namespace: Option<&str>,
     ) -> Result<Self, Failure> {
         let path = kubeconfig::find(file);
+        if kubeconfig::is_socket(&path) {
+            let namespace = namespace.unwrap_or(HOUSEHOLD).to_owned();
+            let (http, address) = (socket::client(&path, &namespace), format!("unix://{}", path.display()));
+            return Ok(Self { socket: Some(path), ..Self::bare(http, address, namespace) });
+        }
         let config = kubeconfig::load(&path, context).await?;
         let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let in_file = match config.default_namespace.as_str() {
@@ -111,13 +121,14 @@ impl Client {
             named => named,
         };
         let namespace = namespace.unwrap_or(in_file).to_owned();
+        let roots = config.root_cert.clone().unwrap_or_default();
         let http = kube::Client::try_from(config).map_err(|error| {
             Failure::new(
                 Exit::Usage,
                 format!("the kubeconfig file {} cannot be used: {error}", path.display()),
             )
         })?;
-        Ok(Self { http, address, namespace, beside: None, as_of: None })
+        Ok(Self { roots, ..Self::bare(http, address, namespace) })
     }
 
     /// Reads a support bundle in the place of a server; nothing can be written to it.
@@ -131,7 +142,7 @@ impl Client {
         let namespace = namespace.unwrap_or(&bundle.manifest.namespace).to_owned();
         let (address, as_of) = (file.display().to_string(), Some(bundle.manifest.made_at));
         let http = archive::client(bundle, &namespace);
-        Ok(Self { http, address, namespace, beside: None, as_of })
+        Ok(Self { as_of, ..Self::bare(http, address, namespace) })
     }
 
     /// The moment that is asked about: the present, or when a bundle was made.
@@ -141,13 +152,11 @@ impl Client {
 
     /// A client of a home in this process.
     pub(crate) fn within(http: kube::Client, namespace: &str) -> Self {
-        Self {
-            http,
-            address: "this process".into(),
-            namespace: namespace.to_owned(),
-            beside: None,
-            as_of: None,
-        }
+        Self::bare(http, "this process".into(), namespace.to_owned())
+    }
+
+    fn bare(http: kube::Client, address: String, namespace: String) -> Self {
+        Self { http, address, namespace, roots: Vec::new(), socket: None, beside: None, as_of: None }
     }
 
     /// The same client, which shows what the server says beside its answers, each once.
@@ -352,6 +361,11 @@ impl Trouble {
     /// Whether there is no such object.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.code == 404)
+    }
+
+    /// Whether one may not.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == 403)
     }
 
     /// Whether the server could not be reached.

@@ -76,12 +76,18 @@ async fn list(all_namespaces: bool, client: &Client, out: &Output) -> Outcome {
     let namespace = (!all_namespaces).then(|| client.namespace());
     let kept = kinds().iter().filter(|kind| kind.has_status);
     let listings = try_join_all(kept.map(|kind| async move {
-        let listing = client.list(&collection(kind, namespace), JSON).await?;
-        Ok::<_, super::client::Trouble>((kind, listing))
+        let listed = match namespace {
+            Some(_) => client.list(&collection(kind, namespace), JSON).await.map(|listing| vec![listing]),
+            None => client.everywhere(kind, "", JSON).await,
+        };
+        match listed {
+            Err(trouble) if trouble.is_forbidden() => Ok((kind, Vec::new())),
+            listed => Ok::<_, super::client::Trouble>((kind, listed?)),
+        }
     }));
     let mut count = 0;
-    for (kind, listing) in listings.await? {
-        for item in listing["items"].as_array().into_iter().flatten() {
+    for (kind, listings) in listings.await? {
+        for item in listings.iter().flat_map(|listing| listing["items"].as_array().into_iter().flatten()) {
             let mut item = item.clone();
             item["kind"] = kind.kind.into();
             if let Some(target) = Target::of(&item).filter(|_| !item["status"]["drift"].is_null()) {

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use hearth_meta::{Scope, Timestamp};
+use serde_json::Value;
 
-use super::client::{Client, JSON, TABLE};
+use super::client::{Client, JSON, TABLE, Trouble};
 use super::complete;
 use super::exit::{Exit, Outcome};
 use super::output::Output;
@@ -71,9 +72,13 @@ pub(super) async fn run(args: Get, client: &Client, out: &Output) -> Outcome {
                     args.all_namespaces && kind.scope == Scope::Namespaced,
                     many.then_some(kind.singular),
                 );
-                let served = client.list(&list_path(&args, client, &kind), TABLE).await?;
+                let served = match listings(&args, client, &kind, TABLE).await {
+                    // Of several kinds, those one may see are shown.
+                    Err(trouble) if trouble.is_forbidden() && many => continue,
+                    other => other?,
+                };
                 let mut table = Table::default();
-                table.take(&served, &columns, Timestamp::now());
+                served.iter().for_each(|served| table.take(served, &columns, Timestamp::now()));
                 if table.is_empty() && many {
                     continue;
                 }
@@ -149,11 +154,26 @@ async fn tables_of(wide: bool, targets: &[Target], client: &Client, out: &Output
 /// Where the objects of a kind are listed that are asked for.
 fn list_path(args: &Get, client: &Client, kind: &hearth_meta::KindInfo) -> String {
     let namespace = (!args.all_namespaces).then(|| client.namespace());
-    let path = collection(kind, namespace);
-    match &args.selector {
-        Some(selector) => format!("{path}?labelSelector={}", encode(selector)),
-        None => path,
+    format!("{}{}", collection(kind, namespace), query_of(args))
+}
+
+fn query_of(args: &Get) -> String {
+    let selector = args.selector.as_ref();
+    selector.map(|selector| format!("?labelSelector={}", encode(selector))).unwrap_or_default()
+}
+
+/// The objects of a kind that are asked for.
+async fn listings(
+    args: &Get,
+    client: &Client,
+    kind: &hearth_meta::KindInfo,
+    accept: &str,
+) -> Result<Vec<Value>, Trouble> {
+    let query = query_of(args);
+    if args.all_namespaces {
+        return client.everywhere(kind, &query, accept).await;
     }
+    Ok(vec![client.list(&list_path(args, client, kind), accept).await?])
 }
 
 async fn documents(form: &Form, args: &Get, asked: Asked, client: &Client, out: &Output) -> Outcome {
@@ -168,10 +188,15 @@ async fn documents(form: &Form, args: &Get, asked: Asked, client: &Client, out: 
         }
         Asked::Kinds(kinds) => {
             let mut items = Vec::new();
+            let many = kinds.len() > 1;
             for kind in kinds {
-                let listing = client.list(&list_path(args, client, &kind), JSON).await?;
-                items
-                    .extend(listing["items"].as_array().into_iter().flatten().map(|item| named(item, &kind)));
+                let served = match listings(args, client, &kind, JSON).await {
+                    Err(trouble) if trouble.is_forbidden() && many => continue,
+                    other => other?,
+                };
+                let served =
+                    served.iter().flat_map(|listing| listing["items"].as_array().into_iter().flatten());
+                items.extend(served.map(|item| named(item, &kind)));
             }
             list_of(items)
         }

@@ -1,5 +1,6 @@
 //! Where the server is and how to sign in: the kubeconfig file, and how it is found.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,10 +17,20 @@ pub(super) const ADMIN_FILE: &str = "/var/lib/hearth/admin.kubeconfig";
 /// A server on the same machine or in the same home answers at once, or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The file to read: the one given, else that of the variable, else the admin file.
+/// The socket of the default data directory.
+const SOCKET: &str = "/var/lib/hearth/hearth.sock";
+
+/// The file to read: the one given, else that of the variable, else for root the server's socket, else the admin file.
 pub(super) fn find(given: Option<&Path>) -> PathBuf {
     let named = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    given.map(Path::to_path_buf).or_else(named).unwrap_or_else(|| ADMIN_FILE.into())
+    let own =
+        || Some(PathBuf::from(SOCKET)).filter(|path| rustix::process::geteuid().is_root() && is_socket(path));
+    given.map(Path::to_path_buf).or_else(named).or_else(own).unwrap_or_else(|| ADMIN_FILE.into())
+}
+
+/// Whether a path is a socket, so that the server is reached through it and not by what a file says.
+pub(super) fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// Reads a kubeconfig file.

@@ -162,7 +162,7 @@ pub(super) fn parse_asked(words: &[String], namespace: &str) -> Result<Asked, Fa
             .map(Asked::Objects);
     }
     if first == "all" && names.is_empty() {
-        return Ok(Asked::Kinds(kinds().iter().filter(|kind| !kind.group.is_empty()).cloned().collect()));
+        return Ok(Asked::Kinds(kinds().iter().filter(|kind| is_in_all(kind)).cloned().collect()));
     }
     let asked = first.split(',').map(kind_named).collect::<Result<Vec<_>, _>>()?;
     match (asked.as_slice(), names) {
@@ -181,6 +181,11 @@ fn parse_pair(word: &str, namespace: &str) -> Result<Target, Failure> {
         }
         _ => Err(Failure::usage(format!("{word:?} does not name an object")).next("write it as app/photos")),
     }
+}
+
+/// What `all` means: every kind of ours, but for those that let people in.
+fn is_in_all(kind: &KindInfo) -> bool {
+    !kind.group.is_empty() && kind.hidden.is_empty()
 }
 
 /// Reads `KIND/NAME` or `KIND NAME`: exactly one object.

@@ -11,7 +11,7 @@ use super::complete;
 use super::exit::{Exit, Failure, Outcome};
 use super::output::Output;
 use super::progress::bytes;
-use super::resource::parse_one;
+use super::resource::{encode, parse_one};
 use super::table::Table;
 
 /// Where it is asked.
@@ -83,9 +83,14 @@ pub(super) async fn run(args: Top, client: &Client, out: &Output) -> Outcome {
         }
         None => args.all_namespaces || item["namespace"] == *client.namespace(),
     };
-    let first = client.get(PLACE).await?;
+    let here = only.as_ref().and_then(|target| target.namespace.as_deref()).unwrap_or(client.namespace());
+    let place = match args.all_namespaces {
+        true => PLACE.to_owned(),
+        false => format!("{PLACE}?namespace={}", encode(here)),
+    };
+    let first = client.get(&place).await?;
     tokio::time::sleep(APART).await;
-    let second = client.get(PLACE).await?;
+    let second = client.get(&place).await?;
     let mut used = compare(&first, &second);
     let meant: Vec<bool> = items(&second).map(is_meant).collect();
     let mut number = 0;

@@ -86,7 +86,11 @@ async fn walk(target: &Target, object: Value, client: &Client) -> Result<Vec<Ste
             step.waits = !found.is_empty();
             for cause in found {
                 if seen.insert(cause.path()) {
-                    let object = client.find(&cause).await?;
+                    let object = match client.find(&cause).await {
+                        // What one may not look at cannot be walked into; the object itself says what it waits for.
+                        Err(trouble) if trouble.is_forbidden() => continue,
+                        other => other?,
+                    };
                     causes.push(Step { target: cause, object, depth: step.depth + 1, waits: false });
                 }
             }

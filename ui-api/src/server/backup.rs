@@ -3,43 +3,34 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use bytes::Bytes;
-use hearth_wire::{Actor, Failure};
+use hearth_wire::Failure;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::routes::Places;
+use super::places::Allowed;
 use crate::backup::{Packed, file_name};
 
-/// The one who may have every secret.
-const ADMIN: &str = "admin";
 /// How many pieces may wait for whoever reads.
 const PIECES: usize = 16;
 
 /// Makes a backup and streams it. It needs room for one copy of the store while it is made.
-pub(super) async fn answer(
-    State(places): State<Places>,
-    actor: Option<Extension<Actor>>,
-) -> Result<Response, Failure> {
-    if actor.is_none_or(|Extension(Actor(name))| name != ADMIN) {
-        let message = "a backup holds the key to every secret; only the admin may have it";
-        return Err(Failure::new(StatusCode::FORBIDDEN, "Forbidden", message));
-    }
-    let Ok(alone) = places.backup.clone().try_lock_owned() else {
+pub(super) async fn answer(Allowed(inside): Allowed) -> Result<Response, Failure> {
+    let (store, behind) = (inside.store(), inside.behind());
+    let Ok(alone) = behind.backup.clone().try_lock_owned() else {
         let message = "another backup is being made; wait until it is done";
         return Err(Failure::new(StatusCode::CONFLICT, "Conflict", message));
     };
     let failed = |error: anyhow::Error| Failure::internal(format!("no backup could be made: {error:#}"));
-    let copy = Temporary::at(places.store.data_dir().join("backup.half")).map_err(failed)?;
-    let facts = places.store.copy_to(&copy.0).await.map_err(|error| failed(error.into()))?;
-    let now = places.store.clock().now();
-    let data_dir = places.store.data_dir().to_owned();
+    let copy = Temporary::at(store.data_dir().join("backup.half")).map_err(failed)?;
+    let facts = store.copy_to(&copy.0).await.map_err(|error| failed(error.into()))?;
+    let now = store.clock().now();
+    let data_dir = store.data_dir().to_owned();
     let (sender, pieces) = mpsc::channel(PIECES);
     let packed = tokio::task::spawn_blocking(move || {
         Packed::new(&copy.0, &data_dir, &facts, now).map(|packed| (packed, copy))
@@ -58,17 +49,17 @@ pub(super) async fn answer(
     let pieces = futures::stream::unfold(pieces, |mut pieces| async {
         pieces.recv().await.map(|piece| (Ok::<_, std::convert::Infallible>(piece), pieces))
     });
-    let closing = places.wire.closing.clone().cancelled_owned();
+    let closing = behind.closing.clone().cancelled_owned();
     let pieces = futures::StreamExt::take_until(pieces, closing);
     let name = format!("attachment; filename=\"{}\"", file_name(now));
     let headers = [(CONTENT_TYPE, "application/x-tar".to_owned()), (CONTENT_DISPOSITION, name)];
-    tracing::warn!("a backup was made; it holds the key to every secret");
+    tracing::warn!(actor = inside.actor().told(), "a backup was made; it holds the key to every secret");
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
 /// The rolling copies, oldest first.
-pub(super) async fn copies(State(places): State<Places>) -> Result<Json<Value>, Failure> {
-    let copies = places.store.copies().map_err(|error| Failure::internal(error.to_string()))?;
+pub(super) async fn copies(Allowed(inside): Allowed) -> Result<Json<Value>, Failure> {
+    let copies = inside.store().copies().map_err(|error| Failure::internal(error.to_string()))?;
     let shown = copies.iter().map(|copy| {
         json!({
             "path": copy.path, "time": copy.at.to_string(), "every": copy.every.word(),

@@ -4,17 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context;
-use k8s_openapi::ByteString;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::private_file;
+use crate::access::{Way, draw, hash, kubeconfig};
+use crate::private_file;
 
 /// The hash of the one token there is. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Credential {
-    hash: Arc<[u8; 32]>,
+    hash: Arc<str>,
 }
 
 impl Credential {
@@ -32,40 +30,26 @@ impl Credential {
         let kept = private_file::read(&hash_file)?;
         let written = private_file::read(kubeconfig)?;
         let known = written.as_deref().and_then(token_in).map(str::to_owned);
-        let known = known.filter(|token| kept.as_deref().map(str::trim) == Some(&hex(&hash(token))));
+        let known = known.filter(|token| kept.as_deref().map(str::trim) == Some(&hash(token)));
         let token = match known {
             Some(token) => token,
             None => {
-                let token = new_token()?;
-                private_file::write(&hash_file, &format!("{}\n", hex(&hash(&token))))?;
-                token
+                let drawn = draw()?;
+                private_file::write(&hash_file, &format!("{}\n", drawn.sha256))?;
+                drawn.token
             }
         };
         let text = file(&token, authority, address);
         if written.as_deref() != Some(&text) {
             private_file::write(kubeconfig, &text)?;
         }
-        Ok(Self { hash: Arc::new(hash(&token)) })
+        Ok(Self { hash: hash(&token).into() })
     }
 
     /// Whether a token is the right one, in a time that tells nothing of it.
     pub(super) fn is(&self, token: &str) -> bool {
-        hash(token).ct_eq(&*self.hash).into()
+        hash(token).as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
-}
-
-fn new_token() -> anyhow::Result<String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).context("asking the system for a random token")?;
-    Ok(format!("hearth_{}", hex(&bytes)))
-}
-
-fn hash(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn token_in(kubeconfig: &str) -> Option<&str> {
@@ -83,30 +67,9 @@ fn reached_at(address: SocketAddr) -> SocketAddr {
 }
 
 fn file(token: &str, authority: &str, address: SocketAddr) -> String {
-    let authority = serde_json::to_value(ByteString(authority.as_bytes().to_vec())).unwrap_or_default();
-    let authority = authority.as_str().unwrap_or_default();
-    let server = reached_at(address);
-    format!(
-        "# Written by `hearth serve`. Whoever can read this file is the admin of this home.\n\
-         apiVersion: v1\n\
-         kind: Config\n\
-         current-context: hearth\n\
-         clusters:\n\
-         - name: hearth\n\
-         \x20 cluster:\n\
-         \x20   server: https://{server}\n\
-         \x20   certificate-authority-data: {authority}\n\
-         contexts:\n\
-         - name: hearth\n\
-         \x20 context:\n\
-         \x20   cluster: hearth\n\
-         \x20   user: admin\n\
-         \x20   namespace: household\n\
-         users:\n\
-         - name: admin\n\
-         \x20 user:\n\
-         \x20   token: {token}\n"
-    )
+    let way = Way { server: format!("https://{}", reached_at(address)), authority: authority.to_owned() };
+    let text = kubeconfig(&way, token, "admin", hearth_kinds::HOUSEHOLD);
+    format!("# Written by `hearth serve`. Whoever can read this file is the admin of this home.\n{text}")
 }
 
 #[cfg(test)]

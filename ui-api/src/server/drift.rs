@@ -9,11 +9,11 @@ use hearth_engine::store::{EventKind, EventNote};
 use hearth_engine::{Key, Object, WriteError, WriteOptions};
 use hearth_meta::labels::PUT_BACK_AT;
 use hearth_meta::{Drift, FieldDiff, KindInfo, Problem};
-use hearth_wire::{Actor, Failure};
+use hearth_wire::{Actor, Asked, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::routes::Places;
+use super::places::{Door, Inside};
 
 /// What is answered.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -26,7 +26,7 @@ enum Answer {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Asked {
+struct Answered {
     answer: Answer,
     /// The id of the change that is answered.
     seen: String,
@@ -37,45 +37,46 @@ struct Asked {
 
 /// Who answers, and what about.
 struct Call<'a> {
-    places: &'a Places,
+    inside: &'a Inside,
     kind: &'a KindInfo,
     key: Key,
-    asked: Asked,
+    asked: Answered,
     options: WriteOptions,
 }
 
 /// About an object of the whole machine.
 pub(super) async fn of_machine(
-    State(places): State<Places>,
+    State(door): State<Door>,
     Extension(actor): Extension<Actor>,
     Path((plural, name)): Path<(String, String)>,
     sent: Bytes,
 ) -> Result<Json<Value>, Failure> {
-    answer(&places, actor, (&plural, String::new(), name), &sent).await
+    answer(&door, &actor, (&plural, String::new(), name), &sent).await
 }
 
 /// About an object that lives in a namespace.
 pub(super) async fn of_namespace(
-    State(places): State<Places>,
+    State(door): State<Door>,
     Extension(actor): Extension<Actor>,
     Path((plural, namespace, name)): Path<(String, String, String)>,
     sent: Bytes,
 ) -> Result<Json<Value>, Failure> {
-    answer(&places, actor, (&plural, namespace, name), &sent).await
+    answer(&door, &actor, (&plural, namespace, name), &sent).await
 }
 
 async fn answer(
-    places: &Places,
-    actor: Actor,
+    door: &Door,
+    actor: &Actor,
     (plural, namespace, name): (&str, String, String),
     sent: &[u8],
 ) -> Result<Json<Value>, Failure> {
-    let asked: Asked = serde_json::from_slice(sent)
+    let asked: Answered = serde_json::from_slice(sent)
         .map_err(|error| Failure::bad_request(format!("the answer cannot be read: {error}")))?;
-    let kind = places.store.kinds().find(|kind| kind.plural == plural).ok_or_else(Failure::no_such_place)?;
-    let options = WriteOptions { actor: actor.0, source: "api".into(), dry_run: asked.dry_run };
-    let call = Call { places, kind, key: Key::new(kind.kind, namespace, name), asked, options };
-    let object = places.store.get(&call.key).ok_or_else(|| call.not_found())?;
+    let kind = door.kinds().find(|kind| kind.plural == plural).ok_or_else(Failure::no_such_place)?;
+    let inside = door.open(actor, &Asked::of("update", kind, &namespace, &name).part("drift"))?;
+    let options = inside.write_options(asked.dry_run);
+    let call = Call { inside: &inside, kind, key: Key::new(kind.kind, namespace, name), asked, options };
+    let object = inside.store().get(&call.key).ok_or_else(|| call.not_found())?;
     let (_, differences) = standing(&object, &call.asked.seen).map_err(|error| call.failure(error))?;
     let changed = match call.asked.answer {
         Answer::PutBack => call.put_back().await?,
@@ -111,14 +112,14 @@ fn standing(object: &Object, seen: &str) -> Result<(Drift, Vec<FieldDiff>), Writ
 impl Call<'_> {
     async fn put_back(&self) -> Result<std::sync::Arc<Object>, Failure> {
         let seen = self.asked.seen.clone();
-        let order = format!("{} {seen}", self.places.store.clock().now());
+        let order = format!("{} {seen}", self.inside.store().clock().now());
         let change = move |old: &Object| {
             standing(old, &seen)?;
             let mut new = old.clone();
             new.metadata.annotations.get_or_insert_default().insert(PUT_BACK_AT.into(), order);
             Ok(new)
         };
-        let changed = self.places.store.update(&self.key, &self.options, change).await;
+        let changed = self.inside.store().update(&self.key, &self.options, change).await;
         changed.map_err(|error| self.failure(error))
     }
 
@@ -134,7 +135,7 @@ impl Call<'_> {
             let message = "it is gone, so there is nothing to keep; delete the object if that is right";
             return Err(self.refused(&[Problem::new("spec", message)]));
         }
-        let engine = self.places.engine.as_ref();
+        let engine = self.inside.behind().engine.as_ref();
         let kept = engine.and_then(|engine| engine.keep(object, differences)).ok_or_else(|| {
             self.failure(WriteError::Conflict("no controller makes its kind true here".into()))
         })?;
@@ -149,7 +150,7 @@ impl Call<'_> {
             new.body.insert("spec".into(), spec);
             Ok(new)
         };
-        let changed = self.places.store.update(&self.key, &self.options, change).await;
+        let changed = self.inside.store().update(&self.key, &self.options, change).await;
         let changed = changed.map_err(|error| self.failure(error))?;
         if !self.asked.dry_run {
             self.tell_kept(&changed, differences).await;
@@ -162,7 +163,7 @@ impl Call<'_> {
         let owners = object.metadata.owner_references.iter().flatten();
         let owner = owners
             .filter(|owner| owner.controller == Some(true))
-            .find_map(|owner| self.places.store.by_uid(&owner.uid))?;
+            .find_map(|owner| self.inside.store().by_uid(&owner.uid))?;
         let word = format!("{}/{}", owner.kind.to_lowercase(), owner.name());
         let message = format!(
             "{word} makes it and would set it back; change {word} instead (`hearth explain {}`), or put this back",
@@ -185,7 +186,7 @@ impl Call<'_> {
             ),
             reporter: "api".to_owned(),
         };
-        self.places.store.note(note).await;
+        self.inside.store().note(note).await;
     }
 
     fn not_found(&self) -> Failure {
@@ -201,6 +202,7 @@ impl Call<'_> {
             WriteError::NotFound(_) => self.not_found(),
             WriteError::Conflict(why) => Failure::conflict(self.kind, &self.key.name, &why),
             WriteError::Invalid(problems) => self.refused(&problems),
+            WriteError::Forbidden(why) => Failure::forbidden(self.kind, &self.key.name, &why),
             other => Failure::internal(other.to_string()),
         }
     }

@@ -8,7 +8,7 @@ use hearth_engine::controller::{Blind, Foreseen};
 use hearth_engine::{Engine, Object, Store, WriteOptions};
 use serde_json::Value;
 
-use super::routes::Places;
+use super::places::Inside;
 
 /// An app writes its parts, and they write nothing; deeper there is nothing to ask.
 const DEEPEST: usize = 3;
@@ -19,14 +19,14 @@ const LIMIT: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 /// Where the machine cannot be seen, so that nothing is known.
-pub(super) async fn of(places: &Places, object: &Object) -> Result<Vec<String>, Blind> {
-    let Some(engine) = &places.engine else { return Ok(Vec::new()) };
-    let look = Look { store: &places.store, engine };
+pub(super) async fn of(inside: &Inside, object: &Object) -> Result<Vec<String>, Blind> {
+    let Some(engine) = &inside.behind().engine else { return Ok(Vec::new()) };
+    let look = Look { store: inside.store(), engine };
     let told = tokio::time::timeout(LIMIT, look.at(object, 0)).await;
     let mut told =
         told.unwrap_or_else(|_| Err(Blind(format!("no answer within {} seconds", LIMIT.as_secs()))))?;
     let ends_something = told.iter().any(|effect| effect.ends_something);
-    if object.kind == "App" && ends_something && has_data(&places.store, object) {
+    if object.kind == "App" && ends_something && has_data(inside.store(), object) {
         told.push(Effect { words: "its data stays as it is".into(), ends_something: false });
     }
     Ok(told.into_iter().map(|effect| effect.words).collect())

@@ -12,7 +12,7 @@ use hearth_engine::diagnostics::Diagnostics;
 use serde_json::{Value, json};
 
 use super::VERSION;
-use super::routes::Places;
+use super::places::{Allowed, Inside, LifeSigns};
 use crate::serve::manifests::Standing;
 
 /// Whether the program runs. It checks nothing.
@@ -22,11 +22,11 @@ pub(super) async fn alive() -> &'static str {
 
 /// Whether it takes requests: it does from the moment it accepts until it stops, unless it cannot write any. A disk
 /// that is nearly full is told, and most of what people ask still works.
-pub(super) async fn ready(State(places): State<Places>) -> Response {
-    if places.wire.closing.is_cancelled() {
+pub(super) async fn ready(State(signs): State<LifeSigns>) -> Response {
+    if signs.closing.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
     }
-    let room = places.store.room();
+    let room = signs.store.room();
     match (room.full, room.low) {
         (Some(full), _) => (StatusCode::SERVICE_UNAVAILABLE, format!("disk full: {full}")).into_response(),
         (None, Some(low)) => format!("ok, but the disk is nearly full: {low}").into_response(),
@@ -35,16 +35,16 @@ pub(super) async fn ready(State(places): State<Places>) -> Response {
 }
 
 /// How every controller stands.
-pub(super) async fn controllers(State(places): State<Places>) -> Json<Value> {
+pub(super) async fn controllers(Allowed(places): Allowed) -> Json<Value> {
     Json(json!({ "controllers": diagnostics(&places) }))
 }
 
-fn diagnostics(places: &Places) -> Vec<Diagnostics> {
-    places.engine.as_ref().map(|engine| engine.diagnostics()).unwrap_or_default()
+fn diagnostics(places: &Inside) -> Vec<Diagnostics> {
+    places.behind().engine.as_ref().map(|engine| engine.diagnostics()).unwrap_or_default()
 }
 
 /// Everything that is counted, as Prometheus reads it.
-pub(super) async fn metrics(State(places): State<Places>) -> Response {
+pub(super) async fn metrics(Allowed(places): Allowed) -> Response {
     let mut text = String::new();
     family(
         &mut text,
@@ -53,7 +53,7 @@ pub(super) async fn metrics(State(places): State<Places>) -> Response {
         "The version that runs",
         &[(format!("version=\"{VERSION}\""), 1)],
     );
-    let version = places.store.resource_version();
+    let version = places.store().resource_version();
     family(
         &mut text,
         "hearth_store_resource_version",
@@ -61,7 +61,7 @@ pub(super) async fn metrics(State(places): State<Places>) -> Response {
         "Changes ever made in the store",
         &[(String::new(), version)],
     );
-    let epoch = places.store.epoch().unsigned_abs();
+    let epoch = places.store().epoch().unsigned_abs();
     family(
         &mut text,
         "hearth_store_epoch",
@@ -74,15 +74,15 @@ pub(super) async fn metrics(State(places): State<Places>) -> Response {
     let verdicts = by_verdict(&places);
     family(&mut text, "hearth_objects_by_summary", "gauge", "Objects by kind and verdict", &verdicts);
     controller_families(&mut text, &diagnostics(&places));
-    if let Some(folder) = &places.manifests {
+    if let Some(folder) = &places.behind().manifests {
         folder_families(&mut text, &folder.standing());
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
 /// How the store stands on its disk, and its copies.
-fn store_families(text: &mut String, places: &Places) {
-    let (room, copies) = (places.store.room(), places.store.copies_report());
+fn store_families(text: &mut String, places: &Inside) {
+    let (room, copies) = (places.store().room(), places.store().copies_report());
     let mut gauge = |name: &str, help: &str, value: Option<u64>| {
         if let Some(value) = value {
             family(text, name, "gauge", help, &[(String::new(), value)]);
@@ -103,18 +103,18 @@ fn store_families(text: &mut String, places: &Places) {
     gauge("hearth_store_copy_failing", "Whether the last copy could not be made", failing);
 }
 
-fn by_kind(places: &Places) -> Vec<(String, u64)> {
+fn by_kind(places: &Inside) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> =
-        places.store.kinds().map(|kind| (kind.kind.to_owned(), 0)).collect();
-    for object in places.store.all() {
+        places.store().kinds().map(|kind| (kind.kind.to_owned(), 0)).collect();
+    for object in places.store().all() {
         *counts.entry(object.kind.clone()).or_default() += 1;
     }
     counts.into_iter().map(|(kind, count)| (format!("kind=\"{kind}\""), count)).collect()
 }
 
-fn by_verdict(places: &Places) -> Vec<(String, u64)> {
+fn by_verdict(places: &Inside) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for object in places.store.all() {
+    for object in places.store().all() {
         if let Some(summary) = object.status()["summary"].as_str() {
             *counts.entry(format!("kind=\"{}\",summary=\"{summary}\"", object.kind)).or_default() += 1;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -12,23 +13,26 @@ use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{LogLine, LogOptions};
 use hearth_engine::Key;
 use hearth_meta::{SignedDuration, Timestamp};
-use hearth_wire::Failure;
+use hearth_wire::{Actor, Asked, Failure};
 
-use super::routes::Places;
+use super::places::Door;
 
 /// `?follow=true&tail=100&since=5m&timestamps=true`; `since` is a time or how long ago.
 pub(super) async fn answer(
-    State(places): State<Places>,
+    State(door): State<Door>,
+    Extension(actor): Extension<Actor>,
     Path((namespace, name)): Path<(String, String)>,
     Query(asked): Query<HashMap<String, String>>,
 ) -> Result<Response, Failure> {
-    let kind = places.store.kind("Container").ok_or_else(Failure::no_such_place)?;
+    let kind = door.kinds().find(|kind| kind.kind == "Container").ok_or_else(Failure::no_such_place)?;
+    let inside = door.open(&actor, &Asked::of("get", kind, &namespace, &name).part("log"))?;
+    let (store, behind) = (inside.store(), inside.behind());
     let key = Key::new("Container", namespace, name.clone());
-    let container = places.store.get(&key).ok_or_else(|| Failure::not_found(kind, &name))?;
-    let options = options(&asked, places.store.clock().now()).map_err(Failure::bad_request)?;
+    let container = store.get(&key).ok_or_else(|| Failure::not_found(kind, &name))?;
+    let options = options(&asked, store.clock().now()).map_err(Failure::bad_request)?;
     let with_times = asked.get("timestamps").is_some_and(|value| is_true(value));
     let hands =
-        places.containers.as_ref().ok_or_else(|| unavailable("this server has no container engine"))?;
+        behind.containers.as_ref().ok_or_else(|| unavailable("this server has no container engine"))?;
     let Some(id) = container.status()["containerId"].as_str() else {
         return Err(Failure::new(
             StatusCode::NOT_FOUND,
@@ -37,7 +41,7 @@ pub(super) async fn answer(
         ));
     };
     let lines = hands.logs(id, &options).await.map_err(|fault| of_fault(&key, &fault))?;
-    let closing = places.wire.closing.clone();
+    let closing = behind.closing.clone();
     let text = lines
         .take_until(closing.cancelled_owned())
         .map(move |line| line.map(|line| shown(&line, with_times)));

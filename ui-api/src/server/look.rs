@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use hearth_engine::diagnostics::Diagnostics;
 use serde_json::{Value, json};
 
-use super::routes::Places;
+use super::places::Allowed;
 
 /// How long one request waits for the end; clients give up after a minute.
 const LIMIT: Duration = Duration::from_secs(50);
@@ -16,11 +15,11 @@ const LIMIT: Duration = Duration::from_secs(50);
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
 /// Makes every key of every controller due, waits until nothing is due or under way, and answers what it took.
-pub(super) async fn at_everything(State(places): State<Places>) -> Json<Value> {
-    let Some(engine) = &places.engine else {
+pub(super) async fn at_everything(Allowed(inside): Allowed) -> Json<Value> {
+    let Some(engine) = &inside.behind().engine else {
         return Json(json!({ "isIdle": true, "turns": 0, "steps": 0, "millis": 0 }));
     };
-    let clock = places.store.clock();
+    let clock = inside.store().clock();
     let (began, before) = (clock.elapsed(), engine.diagnostics());
     engine.wake_all();
     let mut is_idle = engine.is_idle();

@@ -5,18 +5,17 @@
 
 use std::collections::BTreeSet;
 
+use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State;
-use axum::{Extension, Json};
 use hearth_engine::driver::{OrphanSet, Orphans};
-use hearth_engine::{Key, Object, WriteOptions};
+use hearth_engine::{Key, Object};
 use hearth_meta::labels::{SYSTEM, keep_orphans, remove_orphans};
-use hearth_wire::{Actor, Failure};
+use hearth_wire::Failure;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::routes::Places;
+use super::places::Allowed;
 
 /// What is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -38,18 +37,14 @@ struct Asked {
 }
 
 /// Takes an answer.
-pub(super) async fn answer(
-    State(places): State<Places>,
-    Extension(actor): Extension<Actor>,
-    sent: Bytes,
-) -> Result<Json<Value>, Failure> {
+pub(super) async fn answer(Allowed(inside): Allowed, sent: Bytes) -> Result<Json<Value>, Failure> {
     let asked: Asked = serde_json::from_slice(&sent)
         .map_err(|error| Failure::bad_request(format!("the answer cannot be read: {error}")))?;
-    let all = places.engine.as_ref().map(|engine| engine.orphans()).unwrap_or_default();
+    let all = inside.behind().engine.as_ref().map(|engine| engine.orphans()).unwrap_or_default();
     let orphans = all.into_iter().find(|orphans| orphans.kind == asked.kind);
     let set = orphans.as_ref().and_then(|orphans| meant(orphans, &asked.set));
     let Some(set) = set.cloned() else { return Err(another(&asked, orphans.as_ref())) };
-    let options = WriteOptions { actor: actor.0, source: "api".into(), dry_run: false };
+    let options = inside.write_options(false);
     let ids: Vec<String> = set.items.iter().map(|item| item.id.clone()).collect();
     let change = move |old: &Object| {
         let mut new = old.clone();
@@ -74,7 +69,7 @@ pub(super) async fn answer(
         }
         Ok(new)
     };
-    let written = places.store.update(&Key::new("Namespace", "", SYSTEM), &options, change).await;
+    let written = inside.store().update(&Key::new("Namespace", "", SYSTEM), &options, change).await;
     written.map_err(|error| Failure::internal(error.to_string()))?;
     Ok(Json(json!({ "items": set.items })))
 }

@@ -9,11 +9,17 @@ use axum::response::Response;
 use hearth_engine::Store;
 use hearth_engine::pause::{self, Pause};
 use hearth_meta::Timestamp;
+use hearth_wire::{Actor, Asked};
 
-/// Adds what is paused to an answer.
+/// Adds what is paused to an answer, as far as whoever asks may look into it.
 pub(super) async fn tell(State(store): State<Store>, request: Request, next: Next) -> Response {
+    let Some(actor) = request.extensions().get::<Actor>().cloned() else { return next.run(request).await };
     let mut answer = next.run(request).await;
-    for pause in pause::standing(&store) {
+    let sees = |pause: &Pause| {
+        let asked = Asked::resource("get", ("", "namespaces", ""), "", &pause.namespace);
+        pause.is_home || actor.may(&asked)
+    };
+    for pause in pause::standing(&store).into_iter().filter(sees) {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{}\"", sentence(&pause))) {
             answer.headers_mut().append(WARNING, value);
         }

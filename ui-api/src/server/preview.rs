@@ -3,44 +3,57 @@
 
 use std::collections::BTreeSet;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use hearth_engine::{Key, Object, WriteError, WriteOptions};
+use axum::{Extension, Json};
+use hearth_engine::{Key, Object, WriteError};
 use hearth_meta::difference::SECRET;
 use hearth_meta::{FieldDiff, KindInfo, Problem, Scope};
-use hearth_wire::Failure;
+use hearth_wire::{Actor, Asked, Failure};
 use serde_json::{Map, Value, json};
 
 use super::effects;
-use super::routes::Places;
+use super::places::Door;
 
 /// The parts of an object that people write.
 const WRITTEN: [&str; 4] = ["spec", "data", "metadata.labels", "metadata.annotations"];
 
 /// Answers `{exists, differences}`; what is wrong with the object is told as in a write.
-pub(super) async fn answer(State(places): State<Places>, sent: Bytes) -> Result<Json<Value>, Failure> {
+///
+/// Whoever asks must be one who may see the object and may write it so.
+pub(super) async fn answer(
+    State(door): State<Door>,
+    Extension(actor): Extension<Actor>,
+    sent: Bytes,
+) -> Result<Json<Value>, Failure> {
     let sent: Value = serde_json::from_slice(&sent)
         .map_err(|error| Failure::bad_request(format!("the body is not JSON: {error}")))?;
-    let kind = kind_of(&places, &sent)?;
+    let kind = kind_of(&door, &sent)?;
     let object = Object::from_value(sent).map_err(Failure::bad_request)?;
     let key = key_of(kind, &object)?;
-    let old = places.store.get(&key);
-    let options = WriteOptions { actor: "admin".into(), source: "api".into(), dry_run: true };
+    let asked = |verb: &str| Asked::of(verb, kind, &key.namespace, &key.name);
+    for verb in ["get", "create"] {
+        actor.check(&asked(verb))?;
+    }
+    let inside = door.open(&actor, &asked("patch"))?;
+    let (store, options) = (inside.store(), inside.write_options(true));
+    let old = store.get(&key);
     let tried = match &old {
-        None => places.store.create(object, &options).await,
-        Some(_) => places.store.update(&key, &options, move |old| Ok(applied(old, object))).await,
+        None => store.create(object, &options).await,
+        Some(_) => store.update(&key, &options, move |old| Ok(applied(old, object))).await,
     };
     let new = match tried {
         Ok(new) => new,
         Err(WriteError::Invalid(problems)) => return Err(Failure::invalid(kind, &key.name, &problems)),
+        Err(WriteError::Forbidden(why)) => return Err(Failure::forbidden(kind, &key.name, &why)),
         Err(error) => return Err(Failure::internal(error.to_string())),
     };
-    let before = old.as_ref().map_or(Value::Null, |old| old.to_value());
-    let differences = differences(&before, &new.to_value(), kind.is_secret);
+    let (mut before, mut after) = (old.as_ref().map_or(Value::Null, |old| old.to_value()), new.to_value());
+    [&mut before, &mut after].into_iter().for_each(|value| kind.hide(value));
+    let differences = differences(&before, &after, kind.is_secret);
     let mut answer = json!({ "exists": old.is_some(), "differences": differences, "effects": [] });
     if old.is_some() && !differences.is_empty() {
-        match effects::of(&places, &new).await {
+        match effects::of(&inside, &new).await {
             Ok(effects) => answer["effects"] = effects.into(),
             // Could not tell is not nothing.
             Err(blind) => answer["effectsUnknown"] = blind.0.into(),
@@ -49,10 +62,10 @@ pub(super) async fn answer(State(places): State<Places>, sent: Bytes) -> Result<
     Ok(Json(answer))
 }
 
-fn kind_of<'a>(places: &'a Places, sent: &Value) -> Result<&'a KindInfo, Failure> {
+fn kind_of<'a>(door: &'a Door, sent: &Value) -> Result<&'a KindInfo, Failure> {
     let said = |field: &str| sent[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (said("apiVersion"), said("kind"));
-    let found = places.store.kind(&kind).filter(|known| known.api_version() == api_version);
+    let found = door.kinds().find(|known| known.kind == kind && known.api_version() == api_version);
     found.ok_or_else(|| {
         Failure::bad_request(format!("{kind:?} of {api_version:?} is not a kind of this server"))
     })

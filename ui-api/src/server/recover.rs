@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hearth_controllers::naming::Naming;
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::pauses::sentence;
-use super::routes::Places;
+use super::places::{Allowed, Inside};
 use crate::recover::adopt::{Adoption, own_parts};
 use crate::recover::look::{Standing, look, title};
 use crate::recover::restore::has_secret;
@@ -35,13 +34,13 @@ pub struct MachineView {
 const LOST: [Reason; 3] = [Reason::MarkerMissing, Reason::NotOurs, Reason::UnsafePath];
 
 /// Whether anything is held back, and everything that stands without belonging to an object, or the other way round.
-pub(super) async fn status(State(places): State<Places>) -> Json<Value> {
-    Json(told(&places).await)
+pub(super) async fn status(Allowed(inside): Allowed) -> Json<Value> {
+    Json(told(&inside).await)
 }
 
-async fn told(places: &Places) -> Value {
-    let store = &places.store;
-    let controllers = places.engine.as_ref().map(|engine| engine.diagnostics()).unwrap_or_default();
+async fn told(inside: &Inside) -> Value {
+    let (store, behind) = (inside.store(), inside.behind());
+    let controllers = behind.engine.as_ref().map(|engine| engine.diagnostics()).unwrap_or_default();
     let orphans: Vec<Value> = controllers
         .iter()
         .filter(|controller| controller.orphans > 0 || controller.breaker.is_some())
@@ -53,14 +52,14 @@ async fn told(places: &Places) -> Value {
         "lineage": store.lineage(),
         "resourceVersion": store.resource_version().to_string(),
         "orphans": orphans,
-        "questions": places.engine.as_ref().map(|engine| engine.orphans()).unwrap_or_default(),
+        "questions": behind.engine.as_ref().map(|engine| engine.orphans()).unwrap_or_default(),
         "paused": hearth_engine::pause::standing(store).iter().map(sentence).collect::<Vec<_>>(),
         "volumes": lost_volumes(store),
         "secrets": missing_secrets(store),
         "disk": store.room().trouble(),
         "copies": { "newest": copies.newest.map(|at| at.to_string()), "failing": copies.failing },
     });
-    let Some(machine) = &places.machine else { return told };
+    let Some(machine) = &behind.machine else { return told };
     match look(&machine.hands, &machine.naming).await {
         Ok(standing) => {
             told["foreign"] = foreign(store, &standing).into();
@@ -155,14 +154,14 @@ fn missing_secrets(store: &Store) -> Vec<Value> {
 }
 
 /// The person says go.
-pub(super) async fn accept(State(places): State<Places>) -> Response {
-    if let Err(error) = places.store.accept("admin").await {
+pub(super) async fn accept(Allowed(inside): Allowed) -> Response {
+    if let Err(error) = inside.store().accept(&inside.actor().told()).await {
         return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
     }
-    if let Some(engine) = &places.engine {
+    if let Some(engine) = &inside.behind().engine {
         engine.wake_all();
     }
-    status(State(places)).await.into_response()
+    Json(told(&inside).await).into_response()
 }
 
 /// What to take over.
@@ -174,17 +173,17 @@ pub(super) struct Asked {
 }
 
 /// A person names what stands here and is to be this home's.
-pub(super) async fn adopt(State(places): State<Places>, Json(asked): Json<Asked>) -> Response {
-    let Some(MachineView { hands, naming }) = &places.machine else {
+pub(super) async fn adopt(Allowed(inside): Allowed, Json(asked): Json<Asked>) -> Response {
+    let Some(MachineView { hands, naming }) = &inside.behind().machine else {
         return (StatusCode::NOT_FOUND, "this server has no machine").into_response();
     };
-    let options = WriteOptions { actor: "admin".into(), source: "adopt".into(), dry_run: false };
-    let adoption = Adoption { store: &places.store, hands, naming, options };
+    let options = WriteOptions { source: "adopt".into(), ..inside.write_options(false) };
+    let adoption = Adoption { store: inside.store(), hands, naming, options };
     let adopted = match adoption.of(&asked.items).await {
         Ok(adopted) => adopted,
         Err(why) => return (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
     };
-    if let Some(engine) = &places.engine {
+    if let Some(engine) = &inside.behind().engine {
         engine.wake_all();
     }
     let refused: Vec<Value> =

@@ -1,51 +1,33 @@
 //! Every place of the server, on one screen. What is a resource is the protocol's; the rest is here, with the
 //! reason why no resource would do.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use hearth_capabilities::Containers;
-use hearth_engine::{Engine, Store};
+use hearth_engine::Store;
 use hearth_wire::Wire;
-use tokio::sync::Mutex;
 
-use super::credential::Credential;
-use super::recover::MachineView;
+use super::places::{Door, LifeSigns};
+use super::sign_in::Gatekeeper;
 use super::{
     backup, doctor, drift, folder, history, live, logs, look, orphans, pauses, preview, recover, sign_in,
     unread, usage,
 };
-use crate::doctor::Moment;
-use crate::serve::manifests::Folder;
-
-/// What the places need. Clones are the same.
-#[derive(Clone)]
-pub(super) struct Places {
-    pub(super) wire: Wire,
-    pub(super) store: Store,
-    pub(super) containers: Option<Arc<dyn Containers>>,
-    pub(super) engine: Option<Engine>,
-    pub(super) manifests: Option<Folder>,
-    pub(super) machine: Option<MachineView>,
-    /// Held while a backup is made: one at a time.
-    pub(super) backup: Arc<Mutex<()>>,
-    /// When the server was started.
-    pub(super) started: Moment,
-}
 
 /// Open to everyone: whether the server lives, and its version.
 pub(super) const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
-/// All places, behind sign-in.
-pub(super) fn router(places: Places, credential: Credential) -> Router {
-    let (protocol, store) = (hearth_wire::router(places.wire.clone()), places.store.clone());
-    Router::new()
+/// All places, behind sign-in. Those that are no resources are reached by the right to their method and path, or say
+/// what right they ask for; `door` lets nobody through without one.
+pub(super) fn router(wire: Wire, door: Door, store: Store, gatekeeper: Gatekeeper) -> Router {
+    let signs = LifeSigns { store: store.clone(), closing: wire.closing.clone() };
+    let life = Router::new()
         // For supervisors, which know no objects. `/healthz` checks nothing on purpose: a restart mends no disk.
         .route("/healthz", get(live::alive))
         .route("/livez", get(live::alive))
         .route("/readyz", get(live::ready))
+        .with_state(signs);
+    Router::new()
         // For Prometheus, which reads its own form.
         .route("/metrics", get(live::metrics))
         // Streams of lines that nobody keeps.
@@ -74,9 +56,10 @@ pub(super) fn router(places: Places, credential: Credential) -> Router {
         // A whole home in one file, which holds every secret; and what copies there are of its store.
         .route("/hearth/v1/backup", get(backup::answer))
         .route("/hearth/v1/copies", get(backup::copies))
-        .with_state(places)
-        .fallback_service(protocol)
+        .with_state(door)
+        .merge(life)
+        .fallback_service(hearth_wire::router(wire))
         .layer(from_fn_with_state(store, pauses::tell))
-        .layer(from_fn_with_state(credential, sign_in::check))
+        .layer(from_fn_with_state(gatekeeper, sign_in::check))
         .layer(from_fn(unread::mark))
 }

@@ -8,9 +8,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 /// Refusals for which nobody looks at the body.
-const EARLY: [StatusCode; 6] = [
+const EARLY: [StatusCode; 8] = [
     StatusCode::BAD_REQUEST,
     StatusCode::UNAUTHORIZED,
+    StatusCode::FORBIDDEN,
+    StatusCode::TOO_MANY_REQUESTS,
     StatusCode::NOT_FOUND,
     StatusCode::METHOD_NOT_ALLOWED,
     StatusCode::PAYLOAD_TOO_LARGE,

@@ -1,22 +1,34 @@
 //! What containers use this very moment: counters and amounts, from which whoever asks twice knows how busy each is.
 
-use axum::Json;
-use axum::extract::State;
+use std::collections::HashMap;
+
+use axum::extract::{Query as Parameters, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use futures::StreamExt;
 use hearth_capabilities::containers::Usage;
 use hearth_engine::{Object, Query};
-use hearth_wire::Failure;
+use hearth_wire::{Actor, Asked, Failure};
 use serde_json::{Value, json};
 
-use super::routes::Places;
+use super::places::Door;
 
 /// How many containers are asked about at once.
 const AT_ONCE: usize = 16;
 
-/// Of every container that runs. One that cannot be read says so beside the others.
-pub(super) async fn answer(State(places): State<Places>) -> Result<Json<Value>, Failure> {
-    let Some(machine) = &places.machine else { return Err(Failure::no_such_place()) };
+/// Of every container that runs, with `?namespace=` of those there. One that cannot be read says so beside the others.
+///
+/// Whoever asks must be one who may list these containers.
+pub(super) async fn answer(
+    State(door): State<Door>,
+    Extension(actor): Extension<Actor>,
+    Parameters(mut asked): Parameters<HashMap<String, String>>,
+) -> Result<Json<Value>, Failure> {
+    let kind = door.kinds().find(|kind| kind.kind == "Container").ok_or_else(Failure::no_such_place)?;
+    let namespace = asked.remove("namespace").filter(|namespace| !namespace.is_empty());
+    let right = Asked::of("list", kind, namespace.as_deref().unwrap_or_default(), "");
+    let inside = door.open(&actor, &right)?;
+    let Some(machine) = &inside.behind().machine else { return Err(Failure::no_such_place()) };
     let containers = &*machine.hands.containers;
     let listed = containers.list().await.map_err(|fault| {
         Failure::new(
@@ -25,8 +37,8 @@ pub(super) async fn answer(State(places): State<Places>) -> Result<Json<Value>, 
             format!("Docker does not answer: {fault}"),
         )
     })?;
-    let clock = places.store.clock();
-    let objects = places.store.list(&Query::of("Container")).items;
+    let clock = inside.store().clock();
+    let objects = inside.store().list(&Query { namespace, ..Query::of("Container") }).items;
     let mut running = Vec::new();
     for object in objects {
         let name = machine.naming.of(object.metadata.namespace.as_deref().unwrap_or_default(), object.name());

@@ -2,9 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "everything here is a test")]
 
 mod home;
+mod leaks;
+mod rights;
 mod signing_in;
+mod tokens;
 mod reading;
 mod watching;
+mod ways;
 mod paging;
 mod writing;
 mod deleting;

@@ -16,6 +16,7 @@ mod rollback;
 mod edit;
 mod glance;
 mod effects;
+mod access;
 
 use hearth::cli::exit::Exit;
 use home::Home;

@@ -23,6 +23,7 @@ impl Stage<'_> {
         let old_value = old.map(|old| old.to_value());
         let mut value = object.to_value();
         (kind.default)(&mut value, old_value.as_ref());
+        self.check_guarded(&object.key(), kind, &value, old_value.as_ref())?;
         // What stood before and is not touched must not stop a change elsewhere, however the rules have grown.
         let untouched = old_value.as_ref().is_some_and(|old| wish(old).eq(wish(&value)));
         if !untouched {
@@ -46,11 +47,10 @@ impl Stage<'_> {
         let mut problems = (kind.choose)(value, &held);
         for claim in kind.claims.map(|claims| claims(value)).unwrap_or_default() {
             if let Some(uid) = self.holder(&claim).filter(|uid| *uid != own) {
-                let holder = self.name_of(&uid);
-                problems.push(Problem::new(
-                    claim.field,
-                    format!("{:?} is taken by {holder}; choose another", claim.name),
-                ));
+                // Whoever may not know the holder learns only that there is one.
+                let by = self.seen_name_of(&uid).map(|holder| format!(" by {holder}")).unwrap_or_default();
+                let message = format!("{:?} is taken{by}; choose another", claim.name);
+                problems.push(Problem::new(claim.field, message));
             }
         }
         problems
@@ -124,7 +124,7 @@ impl Stage<'_> {
     /// A person's new wish is refused where the disk is nearly full, while there is still room to recover with.
     /// What controllers write follows from wishes that were taken before.
     pub(super) fn check_room(&self, options: &WriteOptions) -> Result<(), WriteError> {
-        if !WriteOptions::PEOPLE.contains(&options.source.as_str()) {
+        if !options.is_of_people() {
             return Ok(());
         }
         let refusal = self.refusal.get_or_init(|| self.inner.room.refusal());
@@ -139,12 +139,45 @@ impl Stage<'_> {
         }
     }
 
-    fn name_of(&self, uid: &str) -> String {
+    /// What an object is called, where whoever asks may know of it.
+    fn seen_name_of(&self, uid: &str) -> Option<String> {
         let staged =
             self.objects.values().flatten().find(|object| object.uid() == uid).map(|object| object.key());
-        staged
-            .or_else(|| self.state.by_uid.get(uid).cloned())
-            .map_or_else(|| format!("uid {uid}"), |key| key.to_string())
+        let key = staged.or_else(|| self.state.by_uid.get(uid).cloned());
+        let Some(reach) = &self.reach else {
+            return Some(key.map_or_else(|| format!("uid {uid}"), |key| key.to_string()));
+        };
+        let key = key?;
+        let kind = self.inner.kinds.get(key.kind.as_str())?;
+        reach.sees(kind, &key).then(|| key.to_string())
+    }
+
+    /// Fields that reach beyond the object are set and changed only by whoever may. What stands is left alone, and
+    /// taking away is always allowed.
+    fn check_guarded(
+        &self,
+        key: &Key,
+        kind: &KindInfo,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), WriteError> {
+        let Some(reach) = &self.reach else { return Ok(()) };
+        for field in kind.guarded {
+            let of = |value: &Value| field.split('.').fold(value.clone(), |value, part| value[part].clone());
+            let (wanted, stands) = (of(new), old.map(of).unwrap_or_default());
+            let is_within = match (&wanted, &stands) {
+                (Value::Null, _) => true,
+                (Value::Array(wanted), Value::Array(stands)) => {
+                    wanted.iter().all(|item| stands.contains(item))
+                }
+                (Value::Array(wanted), _) => wanted.is_empty(),
+                (wanted, stands) => wanted == stands,
+            };
+            if !is_within {
+                reach.may_set(kind, key, field).map_err(WriteError::Forbidden)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ async fn sql(home: &Home) -> SqliteConnection {
 }
 
 #[tokio::test]
-async fn every_spec_write_is_kept_with_who_made_it_and_what_it_changed() {
+async fn every_write_of_people_is_kept_with_who_made_it_and_what_it_changed() {
     let home = Home::new().await;
     let lamp = home.lamp("a", json!({"color": "red"})).await;
     home.patch(key("Lamp", "a"), json!({"spec": {"color": "blue", "room": "hall"}})).await.unwrap();
@@ -26,11 +26,14 @@ async fn every_spec_write_is_kept_with_who_made_it_and_what_it_changed() {
     home.store.drop_finalizer(&key("Lamp", "a"), lamp.uid(), "hearth.dev/lamp").await.unwrap();
     let rows = home.store.history(&key("Lamp", "a")).await.unwrap();
     let told: Vec<_> = rows.iter().map(|row| (row.verb.as_str(), row.generation)).collect();
-    assert_eq!(told, [("create", 1), ("update", 2), ("delete", 3)], "neither labels nor status nor the end");
+    let wanted = [("create", 1), ("update", 2), ("update", 2), ("delete", 3)];
+    assert_eq!(told, wanted, "neither what was seen nor the end");
     assert!(rows.iter().all(|row| row.actor == "admin" && row.source == "api"));
     let differences: Vec<_> = rows[1].differences.iter().map(ToString::to_string).collect();
     assert_eq!(differences, ["spec.color: seen red, wanted blue", "spec.room: seen (absent), wanted hall"]);
     assert_eq!(rows[1].spec, json!({"color": "blue", "room": "hall"}));
+    let marked: Vec<_> = rows[2].differences.iter().map(ToString::to_string).collect();
+    assert_eq!(marked, ["metadata.labels[x]: seen (absent), wanted y"]);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ const TRIES: u32 = 4;
 pub(super) async fn answer(call: &Call<'_>, sent: Body) -> Result<Response, Failure> {
     let (config, warnings) = read(call, sent).await?;
     for _ in 0..TRIES {
-        let is_new = call.wire.store.get(&call.key()).is_none();
+        let is_new = call.store().get(&call.key()).is_none();
         let written = if is_new { make(call, &config).await } else { change(call, &config).await };
         let object = match written {
             // Between the look and the write it came, or went.

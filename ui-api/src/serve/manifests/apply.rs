@@ -1,12 +1,14 @@
 //! Applying one object through the protocol, in this process: the same admission and the same accounts of who set
 //! which field as for everybody.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use hearth_engine::{Object, Store};
 use hearth_meta::{Problem, Scope, labels};
-use hearth_wire::{Actor, Wire};
+use hearth_wire::{Actor, Strangers, Wire};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +28,7 @@ pub(super) struct Applier {
 
 impl Applier {
     pub(super) fn new(store: &Store) -> Self {
-        let wire = Wire::new(store.clone(), VERSION, CancellationToken::new());
+        let wire = Wire::new(store.clone(), Arc::new(Strangers), VERSION, CancellationToken::new());
         Self { router: hearth_wire::router(wire), store: store.clone() }
     }
 
@@ -41,7 +43,7 @@ impl Applier {
             .method(Method::PATCH)
             .uri(path)
             .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
-            .extension(Actor(format!("{MANAGER}/{}", declared.file)))
+            .extension(actor(&declared.file))
             .body(Body::from(declared.value.to_string()))
             .map_err(|error| whole(format!("it cannot be asked for: {error}")))?;
         let response = match self.router.clone().oneshot(request).await {
@@ -69,6 +71,11 @@ impl Applier {
         let asked = format!("fieldManager={MANAGER}&force=true&fieldValidation=Strict");
         Some(format!("/{group}/{}/{within}{}/{}?{asked}", kind.version, kind.plural, key.name))
     }
+}
+
+/// Whoever may write the folder may do everything: it is root's.
+fn actor(file: &str) -> Actor {
+    Actor { source: MANAGER.to_owned(), ..Actor::of_everything(format!("{MANAGER}/{file}")) }
 }
 
 /// What the server said, field by field where it did.

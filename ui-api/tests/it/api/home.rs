@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use hearth::server::{Server, ServerOptions};
+use hearth_engine::Clock;
 use hearth_engine::clock::SystemClock;
 use hearth_engine::store::OpenOptions;
 use hearth_engine::{Object, Store, WriteOptions};
@@ -12,6 +13,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 pub(crate) const APPS: &str = "/apis/hearth.dev/v1/namespaces/household/apps";
@@ -35,28 +37,65 @@ pub(crate) struct Answer {
 
 impl Home {
     pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// The same with other settings.
+    pub(crate) async fn start_with(settings: impl FnOnce(&mut ServerOptions)) -> Self {
+        Self::start_as(Arc::new(SystemClock::start()), settings).await
+    }
+
+    /// The same by another clock.
+    pub(crate) async fn start_by(clock: Arc<dyn Clock>) -> Self {
+        Self::start_as(clock, |_| {}).await
+    }
+
+    async fn start_as(clock: Arc<dyn Clock>, settings: impl FnOnce(&mut ServerOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().to_owned();
         let kinds = hearth_kinds::all(&hearth_kinds::Settings::default());
-        let clock = Arc::new(SystemClock::start());
         let store = Store::open(OpenOptions { data_dir: data_dir.clone(), kinds, clock }).await.unwrap();
         for name in ["household", "system"] {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
         let listen = ([127, 0, 0, 1], 0).into();
-        let options = ServerOptions {
+        let mut options = ServerOptions {
             store: store.clone(),
             data_dir,
             listen,
+            lan_listen: None,
             containers: None,
             engine: None,
             manifests: None,
             machine: None,
         };
+        settings(&mut options);
         let server = Server::start(options).await.unwrap();
         let client = client(Kubeconfig::read_from(server.kubeconfig()).unwrap()).await;
         Self { store, server, client, folder }
+    }
+
+    /// Makes a token, and whoever has it.
+    pub(crate) async fn person(&self, name: &str, role: &str, namespaces: &[&str]) -> Person {
+        let token = token_of(name);
+        let hash: String =
+            Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let object = json!({
+            "apiVersion": "hearth.dev/v1", "kind": "Token", "metadata": { "name": name },
+            "spec": { "role": role, "namespaces": namespaces, "sha256": hash },
+        });
+        let made = self.post("/apis/hearth.dev/v1/tokens", &object).await;
+        assert_eq!(made.code, StatusCode::CREATED, "{}", made.body);
+        let mut file = Kubeconfig::read_from(self.server.kubeconfig()).unwrap();
+        file.auth_infos[0].auth_info.as_mut().unwrap().token = Some(token.into());
+        Person { client: client(file).await }
+    }
+
+    /// Makes a namespace.
+    pub(crate) async fn namespace(&self, name: &str) {
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        self.store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
     }
 
     /// The same server, asked with another token, or with none.
@@ -74,16 +113,7 @@ impl Home {
         head: &[(&str, &str)],
         body: impl Into<Vec<u8>>,
     ) -> Answer {
-        let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in head {
-            request = request.header(*name, *value);
-        }
-        let answer = self.client.send(request.body(Body::from(body.into())).unwrap()).await.unwrap();
-        let (parts, body) = answer.into_parts();
-        let bytes = body.collect().await.unwrap().to_bytes();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let body = serde_json::from_slice(&bytes).unwrap_or_default();
-        Answer { code: parts.status, headers: parts.headers, text, body }
+        send(&self.client, method, path, head, body.into()).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -118,16 +148,75 @@ impl Home {
     }
 }
 
-async fn client(file: Kubeconfig) -> kube::Client {
+/// Somebody who has a token of their own.
+pub(crate) struct Person {
+    pub(crate) client: kube::Client,
+}
+
+impl Person {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        head: &[(&str, &str)],
+        body: impl Into<Vec<u8>>,
+    ) -> Answer {
+        send(&self.client, method, path, head, body.into()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::POST, path, &[("content-type", "application/json")], body.to_string()).await
+    }
+
+    pub(crate) async fn merge(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::PATCH, path, &[("content-type", "application/merge-patch+json")], body.to_string())
+            .await
+    }
+}
+
+async fn send(
+    client: &kube::Client,
+    method: Method,
+    path: &str,
+    head: &[(&str, &str)],
+    body: Vec<u8>,
+) -> Answer {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in head {
+        request = request.header(*name, *value);
+    }
+    let answer = client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
+    let (parts, body) = answer.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let body = serde_json::from_slice(&bytes).unwrap_or_default();
+    Answer { code: parts.status, headers: parts.headers, text, body }
+}
+
+/// The token of somebody who was made here.
+pub(crate) fn token_of(name: &str) -> String {
+    format!("hearth_{name}_0123456789abcdef")
+}
+
+pub(crate) async fn client(file: Kubeconfig) -> kube::Client {
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
     kube::Client::try_from(config).unwrap()
 }
 
 /// An app as a person writes it.
 pub(crate) fn app(name: &str) -> Value {
+    app_of("household", name)
+}
+
+/// The same in a namespace.
+pub(crate) fn app_of(namespace: &str, name: &str) -> Value {
     json!({
         "apiVersion": "hearth.dev/v1", "kind": "App",
-        "metadata": { "name": name, "namespace": "household" },
+        "metadata": { "name": name, "namespace": namespace },
         "spec": { "slug": name, "compose": "services: { web: { image: \"nginx:1.27\" } }" },
     })
 }

@@ -224,8 +224,14 @@ async fn a_version_the_store_has_not_come_to_is_to_be_asked_for_again() {
         ),
     ] {
         // Past the client, which asks again and again.
-        let wire = hearth_wire::Wire::new(home.store.clone(), "0", CancellationToken::new());
-        let request = Request::get(&path).body(axum::body::Body::empty()).unwrap();
+        let wire = hearth_wire::Wire::new(
+            home.store.clone(),
+            std::sync::Arc::new(hearth_wire::Strangers),
+            "0",
+            CancellationToken::new(),
+        );
+        let admin = hearth_wire::Actor::of_everything("admin");
+        let request = Request::get(&path).extension(admin).body(axum::body::Body::empty()).unwrap();
         let answer = hearth_wire::router(wire).oneshot(request).await.unwrap();
         assert_eq!(
             (answer.status(), &answer.headers()["retry-after"]),

@@ -97,6 +97,7 @@ async fn a_backup_of_the_running_server_restores_the_home_on_a_fresh_machine() {
         store: store.clone(),
         data_dir: fresh.clone(),
         listen: "127.0.0.1:0".parse().unwrap(),
+        lan_listen: None,
         containers: None,
         engine: None,
         manifests: None,

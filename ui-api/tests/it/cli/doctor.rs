@@ -144,6 +144,7 @@ async fn served(folder: &Path, clock: &ManualClock) -> (Store, Server) {
         store: store.clone(),
         data_dir: folder.join("data"),
         listen: "127.0.0.1:0".parse().unwrap(),
+        lan_listen: None,
         containers: None,
         engine: None,
         manifests: None,

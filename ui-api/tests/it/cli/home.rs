@@ -43,7 +43,7 @@ pub(crate) struct Home {
     pub(crate) store: Store,
     pub(crate) folder: TempDir,
     kubeconfig: String,
-    _server: Server,
+    server: Option<Server>,
 }
 
 impl Home {
@@ -63,6 +63,7 @@ impl Home {
             store: store.clone(),
             data_dir: folder.path().join("data"),
             listen: "127.0.0.1:0".parse().unwrap(),
+            lan_listen: None,
             containers: None,
             engine: None,
             manifests: None,
@@ -70,7 +71,16 @@ impl Home {
         };
         let server = Server::start(server).await.unwrap();
         let kubeconfig = server.kubeconfig().display().to_string();
-        Self { store, folder, kubeconfig, _server: server }
+        Self { store, folder, kubeconfig, server: Some(server) }
+    }
+
+    /// The same home with nothing running.
+    pub(crate) async fn stopped(mut self) -> Self {
+        if let Some(server) = self.server.take() {
+            server.stop().await;
+        }
+        self.store.close().await;
+        self
     }
 
     /// The kubeconfig file of this home's admin.

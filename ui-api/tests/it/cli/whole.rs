@@ -55,6 +55,7 @@ impl Whole {
         let config = Config {
             data_dir: folder.path().join("data"),
             listen: "127.0.0.1:0".parse().unwrap(),
+            lan_listen: None,
             docker: String::new(),
             edge_http_port: 18080,
             edge_https_port: 18443,

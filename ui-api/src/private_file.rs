@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context;
 
 /// Makes a folder that only its owner may enter; there already is fine.
-pub(super) fn make_folder(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> anyhow::Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -17,7 +17,7 @@ pub(super) fn make_folder(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Reads a text; `None` where there is no such file.
-pub(super) fn read(path: &Path) -> anyhow::Result<Option<String>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Option<String>> {
 }
 
 /// Writes a text beside the file, then puts it in its place: a crash leaves the old one or the new one.
-pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     write_whole(path, text).with_context(|| format!("writing {}", path.display()))
 }
 

@@ -1,0 +1,136 @@
+//! The ways in, and how often somebody may come.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hearth_engine::clock::ManualClock;
+use kube::config::Kubeconfig;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use super::home::{Home, client};
+
+const OWN: &str = "/apis/hearth.dev/v1/namespaces/anna/apps";
+
+/// Sends a request over the socket as it is, and gives back what is open then.
+async fn open(socket: &Path, path: &str, token: Option<&str>) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).await.unwrap();
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: hearth\r\n{token}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// The same, and all of the answer.
+async fn ask(socket: &Path, path: &str, token: Option<&str>) -> String {
+    let mut answer = String::new();
+    open(socket, path, token).await.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+fn code(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default()
+}
+
+/// The code of an answer that goes on.
+async fn code_of(stream: &mut UnixStream) -> u16 {
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    code(std::str::from_utf8(&head).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn root_on_this_machine_needs_no_token_and_nobody_else_reaches_the_socket() {
+    let home = Home::start().await;
+    let socket = home.server.socket().unwrap().to_owned();
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let is_root = rustix::process::geteuid().is_root();
+    let answer = ask(&socket, "/apis/hearth.dev/v1/apps", None).await;
+    assert_eq!(code(&answer), if is_root { 200 } else { 401 }, "{answer}");
+    let wrong = ask(&socket, "/apis/hearth.dev/v1/apps", Some("hearth_0")).await;
+    assert_eq!(code(&wrong), 401, "a wrong token is not root's: {wrong}");
+    home.server.stop().await;
+    assert!(!socket.exists(), "a socket that nobody serves is removed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_the_home_it_answers_with_a_certificate_for_that() {
+    let home = Home::start_with(|options| options.lan_listen = Some(([127, 0, 0, 1], 0).into())).await;
+    let address = home.server.lan_address().unwrap();
+    assert_ne!(address, home.server.address());
+    let mut file = Kubeconfig::read_from(home.server.kubeconfig()).unwrap();
+    file.clusters[0].cluster.as_mut().unwrap().server = Some(format!("https://{address}"));
+    let lan = client(file).await;
+    assert!(lan.apiserver_version().await.is_ok());
+    let made = std::fs::read_to_string(home.folder.path().join("pki/lan.pem")).unwrap();
+    let names = made.lines().next().unwrap();
+    assert!(names.contains(" 127.0.0.1 ") && !names.contains("localhost"), "{names}");
+    let without = Home::start().await;
+    assert!(without.server.lan_address().is_none() && !without.folder.path().join("pki/lan.pem").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_guesses_is_slowed_down_and_locks_nobody_out() {
+    let clock = ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap());
+    let home = Home::start_by(Arc::new(clock.clone())).await;
+    let socket = home.server.socket().unwrap().to_owned();
+    for _ in 0..30 {
+        assert_eq!(code(&ask(&socket, "/apis", Some("hearth_guess")).await), 401);
+    }
+    let refused = ask(&socket, "/apis", Some("hearth_guess")).await;
+    assert_eq!(code(&refused), 429, "{refused}");
+    assert!(refused.to_lowercase().contains("retry-after: 2\r\n"), "{refused}");
+    let body: serde_json::Value = serde_json::from_str(refused.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!((&body["kind"], &body["reason"]), (&json!("Status"), &json!("TooManyRequests")));
+    assert_eq!(body["details"]["retryAfterSeconds"], 2);
+    assert_eq!(code(&ask(&socket, "/healthz", Some("hearth_guess")).await), 200, "what is open stays open");
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(code(&ask(&socket, "/apis", Some("hearth_guess")).await), 401);
+    assert_eq!(code(&ask(&socket, "/apis", Some("hearth_guess")).await), 429);
+    // From the same place, with a token that is known.
+    home.namespace("anna").await;
+    home.person("anna", "Member", &["anna"]).await;
+    assert_eq!(code(&ask(&socket, OWN, Some(&super::home::token_of("anna"))).await), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_has_its_measure_of_requests_and_of_streams() {
+    let clock = ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap());
+    let home = Home::start_by(Arc::new(clock.clone())).await;
+    home.namespace("anna").await;
+    home.person("anna", "Member", &["anna"]).await;
+    let (token, socket) = (super::home::token_of("anna"), home.server.socket().unwrap().to_owned());
+    let watch = format!("{OWN}?watch=true&timeoutSeconds=600");
+    let mut open_ones = Vec::new();
+    for number in 0..64 {
+        let mut stream = open(&socket, &watch, Some(&token)).await;
+        assert_eq!(code_of(&mut stream).await, 200, "{number}");
+        open_ones.push(stream);
+    }
+    let mut one_more = open(&socket, &watch, Some(&token)).await;
+    assert_eq!(code_of(&mut one_more).await, 429);
+    assert_eq!(code(&ask(&socket, OWN, Some(&token)).await), 200, "what ends by itself is still answered");
+    drop(open_ones.pop());
+    let mut is_let_in = false;
+    for _ in 0..200 {
+        let mut again = open(&socket, &watch, Some(&token)).await;
+        is_let_in = code_of(&mut again).await == 200;
+        if is_let_in {
+            break;
+        }
+        clock.advance(Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(is_let_in, "a stream that was closed makes room for another");
+    let mut codes = Vec::new();
+    for _ in 0..310 {
+        codes.push(code(&ask(&socket, OWN, Some(&token)).await));
+    }
+    let last = codes.last().copied();
+    assert!(codes[0] == 200 && last == Some(429), "{codes:?}");
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(code(&ask(&socket, OWN, Some(&token)).await), 200);
+}
