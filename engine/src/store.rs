@@ -13,8 +13,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 use hearth_meta::KindInfo;
 use tokio::sync::{mpsc, oneshot};
@@ -59,7 +59,7 @@ pub(crate) use cipher::hex;
 pub use cipher::{Cipher, KEY_BYTES};
 pub use copies::{CopiesReport, CopyFile, Every, copy_closed, list as list_copies};
 pub use error::{OpenError, WriteError};
-pub use events::{EventKind, EventNote, EventQuery, EventRow};
+pub use events::{EventKind, EventNote, EventQuery, EventRow, EventsSeen};
 pub use examine::{Examined, examine, read_mark};
 pub use found::{Founding, found};
 pub use history::{HistoryRow, Past};
@@ -75,6 +75,7 @@ pub use trust::LOST_HISTORY;
 pub use verify::{CopyFacts, verify};
 pub use watch::{Change, ChangeKind, Expired, Watch};
 
+use events::News;
 use reader::Reader;
 use room::Room;
 use state::State;
@@ -142,6 +143,8 @@ struct Inner {
     commits: AtomicU64,
     /// How many events were noted and are not down yet.
     noted: AtomicUsize,
+    /// Which events went down lately.
+    news: Mutex<News>,
     /// Why nothing may be changed in the world, until a person says go.
     observe_only: RwLock<Option<String>>,
 }
@@ -340,39 +343,6 @@ impl Store {
     /// The intent recorded for an object, if any.
     pub fn intent(&self, uid: &str) -> Option<Intent> {
         self.state().intents.get(uid).cloned()
-    }
-
-    /// Notes an event. It is merged with equal ones and written with the next batch, or a moment later by itself;
-    /// nobody waits for it.
-    pub async fn note(&self, event: EventNote) {
-        self.inner.noted.fetch_add(1, Ordering::Relaxed);
-        // A store that is closing has nobody left to tell.
-        let _ = self.send(Request::Event(Box::new((event, self.inner.clock.now())))).await;
-    }
-
-    /// The events a query asks for, oldest first.
-    ///
-    /// # Errors
-    /// A storage error.
-    pub async fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
-        if self.inner.noted.load(Ordering::Relaxed) > 0 {
-            let (answer, written) = oneshot::channel();
-            // Where it cannot be written now, what is down already is read all the same.
-            if self.send(Request::Flush(answer)).await.is_ok() {
-                let _ = written.await;
-            }
-        }
-        let _reading = self.inner.beneath.reading();
-        self.inner.reader.events(query).await
-    }
-
-    /// The same of what is down already, and nothing is written for it: for who looks on.
-    ///
-    /// # Errors
-    /// A storage error.
-    pub async fn events_down(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
-        let _reading = self.inner.beneath.reading();
-        self.inner.reader.events(query).await
     }
 
     /// Every spec write of one object, oldest first.

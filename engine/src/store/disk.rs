@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::cipher::Cipher;
 use super::error::{WriteError, code_of};
-use super::events::{EventNote, KEPT_DAYS};
+use super::events::{EventNote, KEPT_DAYS, KEPT_ROWS};
 use super::intent::Intent;
 use super::script::Script;
 use super::trust::{self, Note};
@@ -23,7 +23,10 @@ const KEPT_CHANGES: i64 = 10_000;
 /// How many changes and events go by between compactions.
 const COMPACT_EVERY: usize = 4_096;
 
-/// SQLite's code for a disk, or a file's bound, that is reached.
+/// SQLite's code for a disk, or a file's bound, that is reached. Of what a system says only `ENOSPC` becomes this one: a
+/// quota that is used up (`EDQUOT`) comes as a failed write (`IOERR_WRITE`), and our library does not hand on the
+/// system's own number. So it is told as any other fault of a disk, [`WriteError::Storage`]: nothing of the batch is
+/// kept, and the reserve is not given up for it.
 const FULL: i32 = 13;
 
 /// One line of the audit log, to be put down.
@@ -196,7 +199,10 @@ impl Disk {
             .bind(oldest.to_string())
             .execute(&mut self.connection)
             .await;
-        if let Some(error) = dropped.err().or(aged.err()) {
+        let over = "DELETE FROM events WHERE id IN
+                    (SELECT id FROM events ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)";
+        let over = sqlx::query(over).bind(KEPT_ROWS).execute(&mut self.connection).await;
+        if let Some(error) = dropped.err().or(aged.err()).or(over.err()) {
             tracing::warn!(error = %error, "the store could not drop old changes and events");
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use hearth_meta::KindInfo;
 use sqlx::SqliteConnection;
@@ -127,6 +127,7 @@ impl Store {
             copies: Copies::default(),
             commits: AtomicU64::new(0),
             noted: AtomicUsize::new(0),
+            news: Mutex::default(),
             observe_only: RwLock::new(observe_only),
         };
         Ok(Opened { inner, waiting, writer: Writer::new(disk, mark), lock })

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hearth_meta::Timestamp;
 use serde_json::Value;
 use sqlx::{Connection, Row, SqliteConnection};
 use tokio::sync::Mutex;
@@ -32,9 +33,18 @@ impl Reader {
         }
     }
 
-    pub(super) async fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>, WriteError> {
+    /// The events a query asks for that last happened at that time or later, the whole second of it included.
+    pub(super) async fn events(
+        &self,
+        query: &EventQuery,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<EventRow>, WriteError> {
         let sql = "SELECT * FROM events WHERE (?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR kind = ?2)
-                   AND (?3 IS NULL OR name = ?3) AND (?4 IS NULL OR uid = ?4) ORDER BY last_at, id";
+                   AND (?3 IS NULL OR name = ?3) AND (?4 IS NULL OR uid = ?4) AND last_at >= ?5
+                   ORDER BY last_at, id";
+        // Times stand there as texts with as many digits as they need, so within a second they are not in order. The
+        // second alone, without what ends it, is before all of them.
+        let second = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M:%S").to_string();
         let mut connection = self.connection.lock().await;
         let connection = connection.as_mut().ok_or(WriteError::Closed)?;
         let rows = sqlx::query(sql)
@@ -42,6 +52,7 @@ impl Reader {
             .bind(&query.kind)
             .bind(&query.name)
             .bind(&query.uid)
+            .bind(since.map(second).unwrap_or_default())
             .fetch_all(connection)
             .await
             .map_err(unread)?;

@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use hearth_meta::Timestamp;
@@ -96,14 +96,24 @@ pub(super) async fn run(
         full::ensure_reserve(&inner, &mut writer);
     }
     while closing.is_none() {
-        if !next(&store, &mut requests, &mut taken, &writer).await {
+        if !next(&store, &mut requests, &mut taken, &mut writer).await {
             break;
         }
         let Some(inner) = store.upgrade() else { break };
         gather(&inner, &mut requests, &mut taken).await;
         let passed = pass_gate(&inner, &mut taken, &mut requests).await;
         let events = taken.iter().filter(|request| matches!(request, Request::Event(_))).count();
-        closing = write_batch(&inner, &mut taken, &mut writer, passed).await;
+        // Alone: what is asked for now, such as a deletion, must not fail for what waits already.
+        if taken.is_empty() || full::is_due(&inner, &writer) {
+            write_batch(&inner, &mut Vec::new(), &mut writer, passed.clone()).await;
+        }
+        if !taken.is_empty() {
+            closing = write_batch(&inner, &mut taken, &mut writer, passed.clone()).await;
+        }
+        if closing.is_some() && full::has_left(&inner, &writer) {
+            // The last chance: after this it is nowhere.
+            write_batch(&inner, &mut Vec::new(), &mut writer, passed).await;
+        }
         inner.noted.fetch_sub(events, Ordering::Relaxed);
         // After the answers, so that nobody waits for it.
         let reached = inner.state.read().expect("no writer panics while it holds the lock").resource_version;
@@ -126,15 +136,15 @@ async fn next(
     store: &Weak<Inner>,
     requests: &mut mpsc::Receiver<Request>,
     taken: &mut Vec<Request>,
-    writer: &Writer,
+    writer: &mut Writer,
 ) -> bool {
-    let again =
-        store.upgrade().filter(|inner| full::has_left(inner, writer)).map(|inner| inner.clock.clone());
+    let again = store.upgrade().filter(|inner| full::has_left(inner, writer));
+    let again = again.map(|inner| (inner.clock.clone(), writer.left.try_again_at(&inner)));
     let goes_on = match again {
         None => requests.recv_many(taken, LARGEST_BATCH).await > 0,
-        Some(clock) => tokio::select! {
+        Some((clock, at)) => tokio::select! {
             count = requests.recv_many(taken, LARGEST_BATCH) => count > 0,
-            () = clock.sleep(full::TRY_AGAIN_AFTER) => true,
+            () = clock.sleep_until(at) => true,
         },
     };
     if let Some(clock) = store.upgrade().map(|inner| inner.clock.clone()) {
@@ -212,7 +222,6 @@ async fn write_batch(
     writer: &mut Writer,
     passed: Result<(), Refusal>,
 ) -> Option<oneshot::Sender<()>> {
-    // On a full disk what is asked for now, such as a deletion, must not fail for what waits already.
     let with_left = taken.is_empty() || !inner.room.is_known_full();
     let Staged { mut batch, waiting, closing } = stage(inner, taken, with_left);
     if with_left {
@@ -227,6 +236,7 @@ async fn write_batch(
     if result.is_ok() && !batch.is_empty() {
         tell_gate(inner, &batch).await;
     }
+    writer.left.went(inner, with_left, (!batch.is_empty()).then_some(result.is_ok()));
     match &result {
         Ok(()) => show(inner, batch, with_left),
         Err(CommitError::Full(_)) => full::keep_in_memory(inner, batch, writer),
@@ -244,6 +254,7 @@ fn show(inner: &Inner, batch: Batch, with_left: bool) {
         return;
     }
     inner.commits.fetch_add(1, Ordering::Relaxed);
+    inner.news.lock().unwrap_or_else(PoisonError::into_inner).add(&batch.events);
     let mut state = inner.state.write().expect("no writer panics while it holds the lock");
     if with_left {
         state.unsaved.clear();

@@ -1,24 +1,21 @@
 //! The store's events as objects: `v1` as kubectl reads them, `events.k8s.io/v1` as newer programs do.
 //!
 //! Events lie outside the one order of changes, so they have a version of their own: the time they last happened,
-//! in microseconds. A watch looks into the store once a second.
+//! in microseconds. A watch looks into the store once a second, and reads only what went down since it looked.
+//!
+//! - `feed`: a running watch; `note`: what other programs note.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::response::{IntoResponse, Response};
-use bytes::{BufMut, Bytes, BytesMut};
-use futures::stream;
-use hearth_engine::store::{EventKind, EventNote, EventQuery, EventRow, Query, Requirement};
-use hearth_engine::{Object, Store, WriteError};
+use hearth_engine::store::{EventQuery, EventRow, Query, Requirement};
+use hearth_engine::{Object, Store};
 use hearth_meta::resource::Column;
-use hearth_meta::{KindInfo, ObjectRef, Problem, Scope};
+use hearth_meta::{KindInfo, Scope};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::accept::Form;
 use crate::body;
@@ -29,12 +26,12 @@ use crate::parameters::{Match, Parameters};
 use crate::projection::Projection;
 use crate::router::{self, Wire};
 use crate::target::Target;
-use crate::watch::{DEFAULT_LENGTH, line, streamed};
+
+mod feed;
+mod note;
 
 /// The group newer programs use.
 pub(crate) const GROUP: &str = "events.k8s.io";
-/// How often a watch looks for new events.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events about things of the whole machine are shown in this namespace, since every event must lie in one.
 const NAMESPACE_OF_MACHINE: &str = "default";
 
@@ -102,12 +99,12 @@ pub(crate) async fn answer(
         return Err(Failure::no_such_place());
     }
     match (parts.method, asked.target.name.is_some()) {
-        (Method::GET, _) if asked.parameters.watch => watch(asked, wire.closing.clone()).await,
+        (Method::GET, _) if asked.parameters.watch => feed::watch(asked, wire.closing.clone()).await,
         (Method::GET, false) => asked.list().await,
         (Method::GET, true) => asked.get().await,
         (Method::POST, false) => {
             let sent = body::json(&parts.headers, sent).await?;
-            asked.note(&sent, &granted.actor().name).await
+            note::answer(&asked, &sent, &granted.actor().name).await
         }
         (method, _) => Err(Failure::not_allowed(format!(
             "{method} is not offered here: events are noted and aged by the server"
@@ -123,6 +120,15 @@ impl Asked {
     }
 
     async fn rows(&self) -> Result<(Vec<EventRow>, u64), Failure> {
+        let rows = self.store.events(&self.query()).await;
+        let mut rows = rows.map_err(|error| Failure::of_write(error, &self.kind, ""))?;
+        rows.sort_by_key(|row| (row.last_at, row.id));
+        let newest = rows.last().map_or(1, version_of);
+        Ok((rows, newest))
+    }
+
+    /// What the store can select by, to keep its answer small; the rest is selected by [`Asked::chosen`].
+    fn query(&self) -> EventQuery {
         let term = |names: [&str; 2]| {
             self.parameters.fields.iter().find_map(|requirement| match requirement {
                 Requirement::In(field, values) if names.contains(&field.as_str()) && values.len() == 1 => {
@@ -131,18 +137,12 @@ impl Asked {
                 _ => None,
             })
         };
-        // What the store can select by keeps the answer small; the rest is selected below.
-        let query = EventQuery {
+        EventQuery {
             namespace: self.target.namespace.clone().filter(|namespace| namespace != NAMESPACE_OF_MACHINE),
             kind: term(["involvedObject.kind", "regarding.kind"]),
             name: term(["involvedObject.name", "regarding.name"]),
             uid: term(["involvedObject.uid", "regarding.uid"]),
-        };
-        let rows = self.store.events(&query).await;
-        let mut rows = rows.map_err(|error| Failure::of_write(error, &self.kind, ""))?;
-        rows.sort_by_key(|row| (row.last_at, row.id));
-        let newest = rows.last().map_or(1, version_of);
-        Ok((rows, newest))
+        }
     }
 
     fn chosen(&self, rows: &[EventRow]) -> Vec<Arc<Object>> {
@@ -229,60 +229,6 @@ impl Asked {
         let object = objects.first().ok_or_else(|| Failure::not_found(&self.kind, name))?;
         Ok(Json(self.projection().one(object)).into_response())
     }
-
-    /// What is wrong with where an event is noted: it lies where its object does, so that the right to note it is the
-    /// right to speak of that object.
-    fn misplaced(&self, about: Option<&str>) -> Option<Problem> {
-        let place = self.target.namespace.as_deref()?;
-        let fits = about.map_or(place == NAMESPACE_OF_MACHINE, |namespace| namespace == place);
-        let said = about.unwrap_or_default();
-        let message = format!("is {said:?}, and the request went to namespace {place:?}; change one of them");
-        (!fits).then(|| Problem::new("involvedObject.namespace", message))
-    }
-
-    /// Notes an event of another program. It is answered as sent: the store merges it with equal ones.
-    async fn note(&self, sent: &Value, actor: &str) -> Result<Response, Failure> {
-        let about = if sent["regarding"].is_object() { &sent["regarding"] } else { &sent["involvedObject"] };
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let either =
-            |one: &str, other: &str| text(if sent[one].is_string() { &sent[one] } else { &sent[other] });
-        let note = EventNote {
-            about: ObjectRef {
-                kind: text(&about["kind"]),
-                namespace: about["namespace"]
-                    .as_str()
-                    .filter(|namespace| !namespace.is_empty())
-                    .map(str::to_owned),
-                name: text(&about["name"]),
-            },
-            uid: text(&about["uid"]),
-            kind: if sent["type"] == "Warning" { EventKind::Warning } else { EventKind::Normal },
-            reason: text(&sent["reason"]),
-            message: either("note", "message"),
-            reporter: Some(either("reportingController", "reportingComponent"))
-                .filter(|name| !name.is_empty())
-                .unwrap_or_else(|| actor.into()),
-        };
-        let misplaced = self.misplaced(note.about.namespace.as_deref());
-        let missing = [
-            ("involvedObject.kind", &note.about.kind),
-            ("involvedObject.name", &note.about.name),
-            ("reason", &note.reason),
-        ];
-        let problems: Vec<_> = missing
-            .iter()
-            .filter(|(_, value)| value.is_empty())
-            .map(|(field, _)| Problem::new(*field, "is required"))
-            .chain(misplaced)
-            .collect();
-        if !problems.is_empty() {
-            return Err(Failure::of_write(WriteError::Invalid(problems), &self.kind, ""));
-        }
-        if !self.parameters.dry_run {
-            self.store.note(note).await;
-        }
-        Ok((StatusCode::CREATED, Json(sent.clone())).into_response())
-    }
 }
 
 /// The time and the number of the last event on the page before.
@@ -315,83 +261,4 @@ fn version_of(row: &EventRow) -> u64 {
 fn whole_seconds(time: hearth_meta::Timestamp) -> String {
     let seconds = hearth_meta::Timestamp::from_second(time.as_second());
     seconds.unwrap_or(time).to_string()
-}
-
-async fn watch(asked: Asked, closing: CancellationToken) -> Result<Response, Failure> {
-    options::check_watch(&asked.parameters)?;
-    let since = asked.parameters.resource_version.filter(|version| *version > 0);
-    let starts_with_all = asked.parameters.initial_events.unwrap_or(since.is_none());
-    let (objects, newest) = asked.read().await?;
-    let seen = match (starts_with_all, since) {
-        (true, _) => 0,
-        (false, Some(since)) => since,
-        (false, None) => newest,
-    };
-    let known = objects.iter().filter(|object| object.resource_version() <= seen);
-    let clock = asked.store.clock().clone();
-    let feed = Feed {
-        known: known.map(|object| (object.uid().to_owned(), object.resource_version())).collect(),
-        marks_the_end: asked.parameters.initial_events == Some(true) && asked.parameters.bookmarks,
-        is_first: true,
-        is_started: false,
-        ends: clock.elapsed().saturating_add(asked.parameters.timeout.unwrap_or(DEFAULT_LENGTH)),
-        closing,
-        asked,
-    };
-    Ok(streamed(stream::unfold(feed, Feed::frame)))
-}
-
-/// A running watch of events: what it has shown already, by uid and version.
-struct Feed {
-    asked: Asked,
-    closing: CancellationToken,
-    known: HashMap<String, u64>,
-    marks_the_end: bool,
-    is_first: bool,
-    is_started: bool,
-    ends: Duration,
-}
-
-impl Feed {
-    async fn frame(mut self) -> Option<(Bytes, Self)> {
-        let clock = self.asked.store.clock().clone();
-        loop {
-            if std::mem::replace(&mut self.is_started, true) {
-                let next = clock.elapsed() + LOOK_EVERY;
-                if next > self.ends {
-                    return None;
-                }
-                tokio::select! {
-                    () = self.closing.cancelled() => return None,
-                    () = clock.sleep_until(next) => {}
-                }
-            }
-            // A look that failed is tried again with the next one; nothing is taken for gone.
-            let Ok((objects, newest)) = self.asked.read().await else { continue };
-            let frame = self.show(&objects, newest);
-            if !frame.is_empty() {
-                return Some((frame, self));
-            }
-        }
-    }
-
-    fn show(&mut self, objects: &[Arc<Object>], newest: u64) -> Bytes {
-        let projection = self.asked.projection();
-        let mut frame = BytesMut::new();
-        for object in objects {
-            let version = object.resource_version();
-            let word = match self.known.insert(object.uid().to_owned(), version) {
-                None => "ADDED",
-                Some(before) if before < version => "MODIFIED",
-                Some(_) => continue,
-            };
-            frame.put(line(word, &projection.next(object, std::mem::take(&mut self.is_first))));
-        }
-        if std::mem::take(&mut self.marks_the_end) {
-            frame.put(line("BOOKMARK", &projection.bookmark(newest, true)));
-        }
-        // What has aged out of the store is not told: events are read, not kept.
-        self.known.retain(|uid, _| objects.iter().any(|object| object.uid() == uid));
-        frame.freeze()
-    }
 }

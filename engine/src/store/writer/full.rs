@@ -15,7 +15,7 @@ use super::super::events::{EventKind, EventNote};
 use super::Writer;
 
 /// How long after a full disk what is left is tried again.
-pub(super) const TRY_AGAIN_AFTER: Duration = Duration::from_secs(5);
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// The most events that wait for room; of more, the oldest are dropped.
 const KEPT_EVENTS: usize = 1000;
@@ -24,6 +24,8 @@ const KEPT_EVENTS: usize = 1000;
 #[derive(Default)]
 pub(crate) struct Left {
     events: Vec<(EventNote, Timestamp)>,
+    /// When it is tried again, by the clock's monotonic reading, however much is asked for meanwhile.
+    try_again_at: Option<Duration>,
     /// Whether it was told that the disk is nearly full.
     told_low: bool,
     /// Whether the reserve could not be made again, so that it is told once.
@@ -45,6 +47,23 @@ impl Left {
         let over = self.events.len().saturating_sub(KEPT_EVENTS);
         self.events.drain(..over);
     }
+
+    /// When it is tried again; the first to ask says when.
+    pub(super) fn try_again_at(&mut self, inner: &Inner) -> Duration {
+        *self.try_again_at.get_or_insert_with(|| inner.clock.elapsed().saturating_add(TRY_AGAIN_AFTER))
+    }
+
+    /// A batch went down, or did not, or held nothing: sets when what is left is tried again.
+    pub(super) fn went(&mut self, inner: &Inner, with_left: bool, went_down: Option<bool>) {
+        let now = inner.clock.elapsed();
+        match (with_left, went_down) {
+            (true, Some(true)) => self.try_again_at = None,
+            (true, Some(false)) => self.try_again_at = Some(now.saturating_add(TRY_AGAIN_AFTER)),
+            // Where there was room for something there may be room for all of it.
+            (false, Some(true)) => self.try_again_at = Some(now),
+            (false, Some(false)) | (_, None) => {}
+        }
+    }
 }
 
 /// Whether something waits for room.
@@ -52,6 +71,12 @@ pub(super) fn has_left(inner: &Inner, writer: &Writer) -> bool {
     let unsaved =
         || !inner.state.read().expect("no writer panics while it holds the lock").unsaved.is_empty();
     !writer.left.events.is_empty() || unsaved()
+}
+
+/// Whether the store is known to be full, and what waits for room is to be tried again now.
+pub(super) fn is_due(inner: &Inner, writer: &Writer) -> bool {
+    let is_time = |at| inner.clock.elapsed() >= at;
+    inner.room.is_known_full() && writer.left.try_again_at.is_some_and(is_time)
 }
 
 /// Puts a batch down, with the room of the reserve if there is no other.

@@ -181,3 +181,65 @@ async fn an_intent_outlives_its_process_and_goes_with_its_object() {
         sqlx::query_scalar("SELECT count(*) FROM intents").fetch_one(&mut sql(&home).await).await.unwrap();
     assert_eq!(left, 0);
 }
+
+#[tokio::test]
+async fn so_many_events_are_kept_and_no_more_and_the_newest_stay() {
+    let home = Home::new().await;
+    for number in 0..15_000 {
+        home.clock.advance(Duration::from_secs(1));
+        home.store.note(note(&format!("the {number}th"))).await;
+    }
+    let told = |rows: Vec<hearth_engine::store::EventRow>| -> Vec<String> {
+        rows.into_iter().map(|row| row.note.message).collect()
+    };
+    home.store.events(&EventQuery::default()).await.unwrap();
+    let home = home.reopened().await;
+    // A process drops what is too much with its first write, after the answer; the next write comes after that.
+    home.card("first").await;
+    home.card("second").await;
+    let kept = told(home.store.events(&EventQuery::default()).await.unwrap());
+    assert_eq!((kept.len(), kept[0].as_str()), (10_000, "the 5000th"));
+    assert_eq!(kept[9_999], "the 14999th");
+}
+
+#[tokio::test]
+async fn an_event_of_ours_is_cut_rather_than_refused() {
+    let home = Home::new().await;
+    let long = EventNote { reason: "R".repeat(3000), reporter: "r".repeat(3000), ..note(&"é".repeat(3000)) };
+    home.store.note(long.clone()).await;
+    home.store.note(long).await;
+    let rows = home.store.events(&EventQuery::default()).await.unwrap();
+    let note = &rows[0].note;
+    assert_eq!((rows.len(), rows[0].count), (1, 2), "what is cut alike is merged");
+    assert!((1020..=EventNote::LONGEST_MESSAGE).contains(&note.message.len()), "{}", note.message.len());
+    assert!(note.message.ends_with("é ..."), "{}", note.message);
+    assert_eq!((note.reason.len(), note.reporter.len()), (EventNote::LONGEST_WORD, EventNote::LONGEST_WORD));
+}
+
+#[tokio::test]
+async fn whoever_looks_on_reads_only_what_is_new_and_misses_nothing() {
+    let home = Home::new().await;
+    for number in 0..9_000 {
+        home.clock.advance(Duration::from_millis(10));
+        home.store.note(note(&format!("the {number}th"))).await;
+    }
+    let all = EventQuery::default();
+    let (rows, seen) = home.store.events_since(&all, None).await.unwrap();
+    assert_eq!(rows.len(), 9_000);
+    let (rows, seen) = home.store.events_since(&all, Some(seen)).await.unwrap();
+    assert_eq!(rows, [], "nothing is read where nothing is new");
+    home.clock.advance(Duration::from_secs(1));
+    home.store.note(note("the 17th")).await;
+    let (rows, seen) = home.store.events_since(&all, Some(seen)).await.unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row.note.message.as_str(), row.count)).collect();
+    assert_eq!(told, [("the 17th", 2)]);
+    // A clock that is set back, and a moment within a second that is written with fewer digits.
+    home.clock.set_wall("2026-11-29T11:00:00.5Z".parse().unwrap());
+    home.store.note(note("earlier")).await;
+    home.clock.set_wall("2026-11-29T11:00:00Z".parse().unwrap());
+    home.store.note(note("earlier still")).await;
+    let (rows, seen) = home.store.events_since(&all, Some(seen)).await.unwrap();
+    let told: Vec<_> = rows.iter().map(|row| row.note.message.as_str()).collect();
+    assert!(told.contains(&"earlier") && told.contains(&"earlier still"), "{} rows", told.len());
+    assert_eq!(home.store.events_since(&all, Some(seen)).await.unwrap().0, []);
+}

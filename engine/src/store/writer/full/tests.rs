@@ -220,3 +220,63 @@ async fn what_waited_for_room_is_written_by_itself() {
         "{reasons:?}"
     );
 }
+
+/// A home without room, in which something that was seen waits for it, and then somebody makes room.
+async fn waiting_with_room() -> (Home, Value) {
+    let home = Home::confined(60).await;
+    let first = home.store.create(lamp("first", ""), &person()).await.unwrap();
+    home.fill().await;
+    let seen = json!({"summary": "Failed", "message": "x".repeat(9_000)});
+    home.store.update_status(&key("first"), first.uid(), seen.clone()).await.unwrap();
+    let file = home.folder.path().join("store.db");
+    let mut other = crate::store::disk::connect(&file, false).await.unwrap();
+    sqlx::query("DELETE FROM changes WHERE rv < 10").execute(&mut other).await.unwrap();
+    (home, seen)
+}
+
+#[tokio::test]
+async fn whoever_keeps_asking_does_not_keep_the_store_full() {
+    let (home, seen) = waiting_with_room().await;
+    let mut asked = Duration::ZERO;
+    while home.store.room().full.is_some() {
+        assert!(asked < Duration::from_secs(5), "there is room, and it is still said to be full");
+        home.clock.advance(Duration::from_secs(2));
+        asked += Duration::from_secs(2);
+        let name = format!("again-{}", asked.as_secs());
+        let made = home.store.create(lamp(&name, ""), &person()).await;
+        assert_eq!(made.is_ok(), home.store.room().full.is_none(), "{made:?}");
+    }
+    assert_eq!(home.store.get(&key("first")).unwrap().status(), &seen);
+    assert!(home.store.inner.state.read().unwrap().unsaved.is_empty());
+}
+
+#[tokio::test]
+async fn a_commit_that_finds_room_takes_along_what_waited_for_it() {
+    let (home, _) = waiting_with_room().await;
+    let made = home.store.create(lamp("child", ""), &WriteOptions::controller("lamp")).await;
+    made.unwrap();
+    // The writer goes on by itself after its answer, and no time passes.
+    for _ in 0..200 {
+        if home.store.room().full.is_none() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(home.store.room().full, None);
+    assert!(home.store.inner.state.read().unwrap().unsaved.is_empty());
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_writes_what_waited_for_room() {
+    let (home, seen) = waiting_with_room().await;
+    home.store.close().await;
+    let options = OpenOptions {
+        data_dir: home.folder.path().to_owned(),
+        kinds: kinds(),
+        clock: Arc::new(home.clock.clone()),
+    };
+    let store = Store::open(options).await.unwrap();
+    assert_eq!(store.get(&key("first")).unwrap().status(), &seen);
+    let events = store.events(&EventQuery::default()).await.unwrap();
+    assert!(events.iter().any(|event| event.note.reason == "DiskFull"), "{events:?}");
+}
