@@ -59,6 +59,10 @@ pub(crate) async fn collect(store: Store, followed: Followed, stop: Cancellation
                 cascade::carry_on(&store, &owner).await;
             }
             followed.to(change.resource_version);
+            // Also where one change follows on the other without a pause.
+            if store.clock().elapsed() >= sweep_at {
+                break;
+            }
         }
     }
 }
@@ -147,3 +151,6 @@ fn is_alone(store: &Store, object: &Object) -> bool {
         && !object.is_going()
         && owners.all(|uid| store.by_uid(uid).is_none())
 }
+
+#[cfg(test)]
+mod tests;
