@@ -50,7 +50,7 @@ mod usage;
 pub use recover::MachineView;
 
 use crate::doctor::Moment;
-use crate::serve::manifests::Folder;
+use crate::serve::manifests::{Folder, MANAGER};
 use authority::{Authority, ServerCertificate, names_in_the_home, own_names};
 use credential::Credential;
 use limits::Limits;
@@ -134,7 +134,9 @@ impl Server {
         let tokens = Tokens::new(store.clone(), credential, closing.clone());
         tokio::spawn(tokens.clone().keep());
         let wire = Wire::new(store.clone(), Arc::new(tokens.clone()), VERSION, closing.clone())
-            .reading_yaml(yaml_documents);
+            .reading_yaml(yaml_documents)
+            // What the folder put here is told by its entries, and what no file declares any more goes.
+            .reserving(&[MANAGER]);
         let behind = Behind {
             containers,
             engine,

@@ -4,6 +4,7 @@
 //! - [`structure`]: which parts of an object are merged and which are one value, by the kind's schema.
 //! - [`apply`]: server-side apply: what a manager says is set, what it no longer says goes, and what another set
 //!   otherwise is a conflict.
+//! - [`reserved`]: managers that are the server's own.
 //!
 //! Everything here is pure. What the machine's own controllers write is not tracked: they own status, and whole
 //! objects of their own.
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 pub(crate) mod apply;
 pub(crate) mod fields;
+pub(crate) mod reserved;
 pub(crate) mod structure;
 
 use fields::FieldSet;

@@ -106,7 +106,7 @@ pub(crate) async fn answer(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> 
             let dropped = unknown_fields::drop_from(&mut value, kind);
             *noted.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = dropped;
         }
-        note(&old.to_value(), &mut value);
+        note(&old.to_value(), &mut value)?;
         Ok(value)
     })
     .await?;

@@ -41,6 +41,8 @@ pub struct Wire {
     pub closing: CancellationToken,
     /// Reads YAML, where bodies of it are taken.
     pub(crate) yaml: Option<YamlReader>,
+    /// Managers of fields that nobody may be who speaks through this.
+    pub(crate) reserved: &'static [&'static str],
     pub(crate) documents: Arc<openapi::Documents>,
     /// The schemas by kind, shared with writes that outlive their request.
     pub(crate) schemas: Arc<BTreeMap<&'static str, Arc<Value>>>,
@@ -58,13 +60,29 @@ impl Wire {
         let schemas =
             store.kinds().filter_map(|kind| Some((kind.kind, Arc::new(kind.schema.clone()?)))).collect();
         let gate = Gate::new(store, ());
-        Self { gate, users, version, closing, yaml: None, documents, schemas: Arc::new(schemas) }
+        Self {
+            gate,
+            users,
+            version,
+            closing,
+            yaml: None,
+            reserved: &[],
+            documents,
+            schemas: Arc::new(schemas),
+        }
     }
 
     /// The same, which also takes bodies of YAML. The parser is the caller's: it knows how the home's files are read.
     #[must_use]
     pub fn reading_yaml(self, yaml: YamlReader) -> Self {
         Self { yaml: Some(yaml), ..self }
+    }
+
+    /// The same, through which nobody sets fields as one of these managers, nor writes down that one of them has: what
+    /// the program itself goes by in the account of who set which field.
+    #[must_use]
+    pub fn reserving(self, managers: &'static [&'static str]) -> Self {
+        Self { reserved: managers, ..self }
     }
 }
 
@@ -158,6 +176,7 @@ async fn resource(
         target,
         doubled: Mutex::default(),
     };
+    call.check_manager()?;
     let answer = dispatch(&call, &parts, sent).await?;
     let doubled = call.doubled.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(write::warned(answer, &doubled))

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use hearth_engine::store::Requirement;
 use hearth_engine::{Key, Query, Store, WriteOptions};
-use hearth_meta::{KindInfo, Scope};
+use hearth_meta::{KindInfo, Problem, Scope};
 use serde_json::Value;
 
 use crate::accept::Form;
 use crate::access::{Asked, Granted};
 use crate::failure::Failure;
-use crate::ownership::Author;
+use crate::ownership::{self, Author};
 use crate::parameters::Parameters;
 use crate::router::Wire;
 
@@ -123,11 +123,23 @@ impl Call<'_> {
 
     /// Who sets fields by it.
     pub(crate) fn manager(&self) -> Author {
+        let said = self.parameters.field_manager.as_ref().unwrap_or(&self.agent);
+        // A program that merely calls itself so has not asked to be it.
+        let name = if self.wire.reserved.contains(&said.as_str()) { "unknown" } else { said };
         Author {
-            name: self.parameters.field_manager.clone().unwrap_or_else(|| self.agent.clone()),
+            name: name.to_owned(),
             api_version: self.kind.api_version(),
             now: self.store().clock().now(),
         }
+    }
+
+    /// Refuses whoever says to be a manager that is the server's own.
+    pub(crate) fn check_manager(&self) -> Result<(), Failure> {
+        let said = self.parameters.field_manager.as_deref().filter(|said| self.wire.reserved.contains(said));
+        said.map_or(Ok(()), |said| {
+            let problem = Problem::new("fieldManager", ownership::reserved::refusal(said));
+            Err(Failure::invalid(self.kind, self.name(), &[problem]))
+        })
     }
 
     /// The schema of its kind, to be kept beyond the request.

@@ -40,7 +40,8 @@ pub(crate) async fn create(call: &Call<'_>, mut value: Value) -> Result<Response
         value["metadata"]["managedFields"] = Value::Null;
     }
     let warnings = drop_unknown(call, &mut value);
-    note_owner(call)(&json!({}), &mut value);
+    note_owner(call)(&json!({}), &mut value)
+        .map_err(|error| Failure::of_write(error, call.kind, &named(&value)))?;
     let created = create_checked(call, value).await?;
     let answer = (StatusCode::CREATED, Json(Projection::of(call).one(&created))).into_response();
     Ok(warned(answer, &warnings))
@@ -83,7 +84,7 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
     let changed = change(call, move |old| {
         check_version(&value, old)?;
         let mut new = value.clone();
-        note(&old.to_value(), &mut new);
+        note(&old.to_value(), &mut new)?;
         Ok(new)
     })
     .await?;
@@ -173,11 +174,16 @@ fn settled(value: Value, old: &Object) -> Result<Value, WriteError> {
 }
 
 /// Notes in an object who set what it changes.
-pub(crate) fn note_owner(call: &Call<'_>) -> impl Fn(&Value, &mut Value) + Send + Sync + 'static {
+pub(crate) fn note_owner(
+    call: &Call<'_>,
+) -> impl Fn(&Value, &mut Value) -> Result<(), WriteError> + Send + Sync + 'static {
     let (manager, schema, has_status) = (call.manager(), call.schema(), call.kind.has_status);
+    let reserved = call.wire.reserved;
     move |old, new| {
+        ownership::reserved::keep(old, new, reserved).map_err(WriteError::Invalid)?;
         let structure = Structure::new(schema.as_deref(), has_status);
         ownership::after_update(old, new, &structure, &manager);
+        Ok(())
     }
 }
 

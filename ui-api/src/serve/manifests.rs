@@ -30,6 +30,7 @@ mod wakeup;
 mod standing;
 
 use apply::Applier;
+pub(crate) use apply::MANAGER;
 use declared::{Declared, Folded, Found};
 pub use removal::{Answer, Question};
 use removal::{Decision, Removals};

@@ -17,8 +17,8 @@ use tower::ServiceExt;
 use super::declared::Declared;
 use crate::server::VERSION;
 
-/// Whose the fields are that a file sets.
-const MANAGER: &str = "manifests";
+/// Whose the fields are that a file sets. The server lets nobody else say to be it.
+pub(crate) const MANAGER: &str = "manifests";
 
 /// The protocol, spoken to the store directly.
 pub(super) struct Applier {
@@ -97,7 +97,8 @@ pub(super) fn file_of(object: &Object) -> Option<&str> {
     object.annotation(labels::DECLARED_IN)
 }
 
-/// Whether this folder made it what it is: by the server's own account, which nobody copies by copying a manifest.
+/// Whether this folder made it what it is: by the server's own account, in which nobody else writes
+/// under this name.
 pub(super) fn is_kept(object: &Object) -> bool {
     object
         .metadata

@@ -1,10 +1,14 @@
 //! Server-side apply, as kubectl and controllers use it.
 
+use std::time::Duration;
+
 use axum::http::{Method, StatusCode};
+use hearth::serve::manifests::Folder;
 use hearth_kinds::App;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::home::{APPS, Answer, Home, app, fields};
 
@@ -110,4 +114,81 @@ async fn an_old_version_in_what_is_applied_is_a_conflict() {
     let mut wish = app("photos");
     wish["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"].clone();
     assert_eq!(apply(&home, "me", true, &wish).await.body["reason"], "Conflict");
+}
+
+/// An entry that says a manager has applied the spec.
+fn entry(manager: &str) -> Value {
+    json!({
+        "manager": manager, "operation": "Apply", "apiVersion": "hearth.dev/v1", "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:spec": { "f:slug": {} } },
+    })
+}
+
+fn managers(object: &Value) -> Vec<String> {
+    let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    entries.iter().map(|entry| entry["manager"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_but_the_folder_says_that_the_folder_put_something_there() {
+    let home = Home::start().await;
+    let made = home.app("photos").await;
+    let path = format!("{APPS}/photos");
+    let as_folder = apply(&home, "manifests", true, &app("photos")).await;
+    assert_eq!(as_folder.code, StatusCode::UNPROCESSABLE_ENTITY, "{}", as_folder.text);
+    assert_eq!(fields(&as_folder), ["fieldManager"]);
+    assert!(as_folder.text.contains("say another name"), "{}", as_folder.text);
+    let new = home.post(&format!("{APPS}?fieldManager=manifests"), &app("music")).await;
+    assert_eq!(fields(&new), ["fieldManager"], "{}", new.text);
+    let mut forged = made.clone();
+    forged["metadata"]["managedFields"] = json!([entry("me"), entry("manifests")]);
+    let metadata = json!({ "metadata": { "managedFields": [entry("me"), entry("manifests")] } });
+    let operations =
+        json!([{ "op": "add", "path": "/metadata/managedFields/-", "value": entry("manifests") }]);
+    let json_patch = [("content-type", "application/json-patch+json")];
+    for refused in [
+        home.put(&path, &forged).await,
+        home.merge(&path, &metadata).await,
+        home.send(Method::PATCH, &path, &json_patch, operations.to_string()).await,
+    ] {
+        assert_eq!(refused.code, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+        assert_eq!(fields(&refused), ["metadata.managedFields[1].manager"], "{}", refused.text);
+    }
+    let named_so = [("content-type", "application/merge-patch+json"), ("user-agent", "manifests/1.0")];
+    let change = json!({ "metadata": { "labels": { "tier": "a" } } }).to_string();
+    let changed = home.send(Method::PATCH, &path, &named_so, change).await;
+    assert_eq!(changed.code, StatusCode::OK, "{}", changed.text);
+    let others = home.merge(&path, &json!({ "metadata": { "managedFields": [entry("me")] } })).await;
+    assert_eq!(others.code, StatusCode::OK, "{}", others.text);
+    let stands = home.get(&path).await.body;
+    assert!(!managers(&stands).contains(&"manifests".to_owned()), "{stands}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_folder_put_there_stays_its_own_whatever_clients_write_of_it() {
+    let home = Home::start().await;
+    let files = tempfile::tempdir().unwrap();
+    std::fs::write(files.path().join("photos.yaml"), app("photos").to_string()).unwrap();
+    let stop = CancellationToken::new();
+    let folder = Folder::new(files.path().to_owned());
+    let keeping = tokio::spawn(folder.keep(home.store.clone(), stop.clone()));
+    let path = format!("{APPS}/photos");
+    let mut read = home.get(&path).await;
+    for _ in 0..200 {
+        if read.code == StatusCode::OK {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        read = home.get(&path).await;
+    }
+    stop.cancel();
+    keeping.await.unwrap();
+    assert_eq!(managers(&read.body), ["manifests"], "{}", read.text);
+    let mut labelled = read.body.clone();
+    labelled["metadata"]["labels"] = json!({ "tier": "a" });
+    let put = home.put(&path, &labelled).await;
+    assert_eq!(put.code, StatusCode::OK, "what was read may be brought back: {}", put.text);
+    let cleared = home.merge(&path, &json!({ "metadata": { "managedFields": [] } })).await;
+    assert_eq!(cleared.code, StatusCode::OK, "{}", cleared.text);
+    assert!(managers(&cleared.body).contains(&"manifests".to_owned()), "{}", cleared.text);
 }
