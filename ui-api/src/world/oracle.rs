@@ -1,7 +1,7 @@
 //! What must hold at every moment, whatever goes wrong.
 //!
 //! *Truthful*: no container is called Ready by a look at which it was not, and none for longer than it takes to look
-//! again. Between the look and the next one, or the event that wakes it, a status may lag; that is allowed and
+//! again. No data is called gone that no look found gone. Between the look and the next one, or the event that wakes it, a status may lag; that is allowed and
 //! bounded by `LAG`. An app is Ready only where all its containers say so.
 //!
 //! *Safe*: data is removed only where a volume that is deleted says so, once, and never under a running container;
@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt;
-use hearth_capabilities::Containers;
 use hearth_capabilities::containers::{ContainerFacts, Health};
+use hearth_capabilities::volumes::{Leaf, LeafState};
+use hearth_capabilities::{Containers, Volumes};
 use hearth_controllers::Naming;
 use hearth_engine::store::Query;
 use hearth_engine::{Object, Store};
-use hearth_meta::labels;
+use hearth_meta::{Reason, labels};
 use hearth_pretend::{Machine, Op};
 
 use super::gates::{Point, Verdict};
@@ -41,6 +42,9 @@ struct Known {
 #[derive(Default)]
 struct Oracle {
     known: BTreeMap<String, Known>,
+    /// Whether any look at a folder of data saw something else than the data, or was lied to, since its volume last
+    /// said that it is there.
+    doubtful: BTreeMap<String, bool>,
     /// Data whose removal was asked for and is yet to be carried out.
     going: BTreeSet<String>,
 }
@@ -60,7 +64,7 @@ impl Oracle {
             self.known.values_mut().for_each(|known| known.held = (seen.count, seen.now));
         }
         let is_news = match seen.point {
-            Point::Call(Op::InspectContainer | Op::LoadFiles, _)
+            Point::Call(Op::InspectContainer | Op::LoadFiles | Op::InspectLeaf, _)
             | Point::Reply(Op::RemoveLeaf, _)
             | Point::Written(_)
             | Point::Event(..) => true,
@@ -82,7 +86,11 @@ impl Oracle {
             let holds = parts.all(|part| is_ready(part));
             self.judge(seen, app, holds)?;
         }
+        if let Point::Written(what) = seen.point {
+            self.is_gone_where_it_is_said(seen, what)?;
+        }
         self.note_look(seen);
+        self.note_folder(seen);
         match (seen.point, seen.verdict) {
             (Point::Call(Op::RemoveLeaf, leaf), Verdict::Go | Verdict::Lost) => data_goes(seen, leaf)?,
             // It is carried out later, and what it rests on must hold then as well.
@@ -147,13 +155,55 @@ impl Oracle {
     }
 }
 
+impl Oracle {
+    /// A look at a folder of data that was answered just now, with the truth or with a lie.
+    fn note_folder(&mut self, seen: &Seen<'_>) {
+        let Point::Call(Op::InspectLeaf, shown) = seen.point else { return };
+        let Some((instance, path)) = shown.split_once('/') else { return };
+        let leaf = Leaf { instance: instance.to_owned(), path: path.to_owned() };
+        // A disk out of reach answers nothing.
+        let Some(Ok(there)) = Volumes::inspect(seen.machine, &leaf).now_or_never() else { return };
+        if matches!(seen.verdict, Verdict::Fail(_) | Verdict::Hang(_) | Verdict::Lost) {
+            return;
+        }
+        let is_of = |volume: &Object| leaf_of(volume) == *shown;
+        let volumes = seen.store.list(&Query::of("Volume")).items;
+        let uid = volumes.iter().find(|volume| is_of(volume)).map(|volume| volume.uid().to_owned());
+        let is_there =
+            matches!(there, LeafState::Present(facts) if facts.marker.is_some() && facts.marker == uid);
+        *self.doubtful.entry(shown.clone()).or_default() |= !is_there || *seen.verdict != Verdict::Go;
+    }
+
+    /// Data that is said to be gone was gone when it was looked at: what cannot be looked at is not gone.
+    fn is_gone_where_it_is_said(&mut self, seen: &Seen<'_>, written: &str) -> Result<(), String> {
+        for volume in seen.store.list(&Query::of("Volume")).items {
+            let was_just_told = written.contains(&format!("status {}", volume.key()));
+            let Some(doubtful) = self.doubtful.get_mut(&leaf_of(&volume)).filter(|_| was_just_told) else {
+                continue;
+            };
+            if volume.status()["reason"] != Reason::MarkerMissing.as_str() {
+                *doubtful = false;
+            } else if !*doubtful {
+                return Err(format!(
+                    "the data of {} is said to be gone, and no look found it so (now {})",
+                    volume.key(),
+                    seen.count
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folder of a volume, as a call names it.
+fn leaf_of(volume: &Object) -> String {
+    let word = |field: &str| volume.spec()[field].as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", word("instance"), word("path"))
+}
+
 fn data_goes(seen: &Seen<'_>, leaf: &str) -> Result<(), String> {
     let volumes = seen.store.list(&Query::of("Volume")).items;
-    let is_of = |volume: &&std::sync::Arc<Object>| {
-        let word = |field: &str| volume.spec()[field].as_str().unwrap_or_default().to_owned();
-        format!("{}/{}", word("instance"), word("path")) == leaf
-    };
-    let volume = volumes.iter().find(is_of);
+    let volume = volumes.iter().find(|volume| leaf_of(volume) == leaf);
     let is_wished = volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
     if !is_wished {
         return Err(format!("the data in {leaf} is removed, and nobody wished it"));
