@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use hearth::world::crash::Asked;
 use hearth::world::random::Random;
+use hearth::world::settle::key;
 use hearth::world::snapshot::{Snapshot, differences};
 use hearth_capabilities::Volumes;
 use hearth_engine::Clock;
@@ -96,9 +97,11 @@ fn undisturbed(base: &World, wish: usize) -> Snapshot {
 /// Asks for it until it stands: what was being removed has to be gone first.
 pub(crate) fn ask_until_taken(world: &mut World, wish: usize) {
     fulfil(world, wish);
-    if wish >= 5 {
+    // Whatever the last wish is, one before it may have been to delete.
+    let app = world.store().get(&key("App", "shop"));
+    if wish >= 5 || app.is_some_and(|app| app.is_going()) {
         world.settle();
-        fulfil(world, 0);
+        fulfil(world, if wish >= 5 { 0 } else { wish });
     }
 }
 
@@ -293,6 +296,7 @@ fn as_case(base: &World, ends: &BTreeMap<usize, Snapshot>, run_seed: u64, schedu
     let faults: Vec<Value> = schedule.iter().flat_map(said::faults).collect();
     let mut story = vec![json!({ "disturb": { "happenings": DISTURBED, "faults": faults } })];
     // What is deleted has to be gone before it can be asked for again.
+    story.extend(wishes.iter().any(|(_, wish)| *wish >= 4).then(|| json!({ "settle": {} })));
     for asked in asked(wish) {
         let is_delete = matches!(asked, Asked::Delete { .. });
         story.push(said::step(&asked));
