@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use hearth_engine::store::Reach;
-use hearth_engine::{Key, Store, WriteOptions};
+use hearth_engine::{Clock, Key, Store, WriteOptions};
 use hearth_meta::{KindInfo, Scope};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -278,6 +278,25 @@ impl Users for Strangers {
 }
 
 /// Holds what requests lead to, and lets through only what was granted. Clones are the same.
+///
+/// A refusal cannot depend on what is there: [`Actor::check`] knows no store, and there is no way to the store of a gate
+/// but to open it.
+///
+/// ```compile_fail,E0616
+/// fn look_without_asking(gate: &hearth_wire::Gate) -> u64 {
+///     gate.store.resource_version()
+/// }
+/// ```
+///
+/// ```
+/// fn ask_and_look(
+///     gate: &hearth_wire::Gate,
+///     actor: &hearth_wire::Actor,
+///     asked: &hearth_wire::Asked,
+/// ) -> Result<u64, hearth_wire::Failure> {
+///     Ok(gate.open(actor, asked)?.store().resource_version())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Gate<B = ()> {
     store: Store,
@@ -293,6 +312,11 @@ impl<B> Gate<B> {
     /// Every kind; what there is to ask for is no secret.
     pub fn kinds(&self) -> impl Iterator<Item = &KindInfo> {
         self.store.kinds()
+    }
+
+    /// The clock, which is no secret either.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        self.store.clock()
     }
 }
 

@@ -4,7 +4,7 @@
 //! subresource; `parameters` and `accept` read what is asked of it; `access` lets it through to the store, or names
 //! the right that is missing; then
 //!
-//! - `read` gets and lists (`options` says what may be asked together, `paging` where a list goes on), `watch` streams changes, both through a `projection` (object, table, metadata);
+//! - `read` gets and lists (`options` says what may be asked together, `paging` where a list goes on), `watch` streams changes (`together` of many kinds at once), both through a `projection` (object, table, metadata);
 //! - `write` creates and updates, `delete` deletes, `patch` changes in part, `subresource` writes status,
 //!   and `ownership` keeps who set which field;
 //! - `events` shows the store's events as objects, `reviews` says what one may do;
@@ -31,6 +31,7 @@ mod projection;
 mod table;
 mod json_path;
 mod watch;
+mod together;
 mod write;
 mod delete;
 mod metadata;
@@ -47,3 +48,4 @@ mod failure;
 pub use access::{ALL, Actor, Asked, Gate, Grant, Granted, Rule, Strangers, Users, What};
 pub use failure::Failure;
 pub use router::{Wire, YamlReader, router};
+pub use together::watch_together;

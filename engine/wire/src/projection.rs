@@ -33,7 +33,10 @@ impl Projection {
 
     /// Objects of `kind` in one form, their ages as of `now`.
     pub(crate) fn new(kind: &KindInfo, form: Form, include: IncludeObject, now: Timestamp) -> Self {
-        Self { form, include, kind: kind.clone(), now }
+        // The schema is the most of a kind by far, and a watch keeps this for as long as it lasts.
+        let (columns, choose) = (kind.columns.clone(), kind.choose.clone());
+        let kind = KindInfo { columns, choose, schema: None, finalizers: Vec::new(), ..*kind };
+        Self { form, include, kind, now }
     }
 
     /// The same at another time.

@@ -134,6 +134,13 @@ pub(super) async fn run(args: Recover, reach: &Reach<'_>, out: &Output) -> Outco
                 return Ok(Exit::Done);
             }
             client.send(Method::POST, PLACE, JSON, &json!({})).await?;
+            let tokens = before["tokens"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let tokens = tokens.collect::<Vec<_>>().join(", ");
+            if !tokens.is_empty() {
+                out.note(&format!(
+                    "these tokens let in again: {tokens}; one that was revoked since goes with `hearth token revoke NAME`"
+                ));
+            }
             out.note("accepted: the machine is made what the store says; see `hearth get all -A`");
             Ok(Exit::Done)
         }

@@ -78,6 +78,9 @@ pub(super) async fn run(args: &Restore, out: &Output) -> Outcome {
         out.note(&format!("what stood there before is in {}", aside.display()));
     }
     out.note(
+        "tokens that were revoked since then are in it again: none lets in until `hearth recover accept`; see `hearth token list` before that",
+    );
+    out.note(
         "start it with `hearth serve`: it only looks, and says what differs, until `hearth recover accept`",
     );
     Ok(Exit::Done)

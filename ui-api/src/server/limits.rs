@@ -20,8 +20,8 @@ use hearth_wire::Failure;
 const FAILURES: Rate = Rate { burst: 30.0, per_second: 0.5 };
 /// Requests with one token: what kubectl allows itself, so that it never meets the limit.
 const REQUESTS: Rate = Rate { burst: 300.0, per_second: 50.0 };
-/// Streams that are open at once with one token: a screen watches a dozen kinds.
-const STREAMS: usize = 64;
+/// Streams that are open at once with one token: a program that watches every kind, and a few logs. A screen needs one.
+const STREAMS: usize = 16;
 /// When to ask again where too many streams are open.
 const STREAM_AGAIN: Duration = Duration::from_secs(10);
 /// How many askers are remembered; beyond that, who asked least goes first.

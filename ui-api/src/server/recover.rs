@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::pauses::sentence;
 use super::places::{Allowed, Inside};
+use super::tokens;
 use crate::recover::adopt::{Adoption, own_parts};
 use crate::recover::look::{Standing, look, title};
 use crate::recover::restore::has_secret;
@@ -59,6 +60,9 @@ async fn told(inside: &Inside) -> Value {
         "disk": store.room().trouble(),
         "copies": { "newest": copies.newest.map(|at| at.to_string()), "failing": copies.failing },
     });
+    if store.observe_only().is_some() {
+        told["tokens"] = tokens::names(store).into();
+    }
     let Some(machine) = &behind.machine else { return told };
     match look(&machine.hands, &machine.naming).await {
         Ok(standing) => {

@@ -5,7 +5,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use hearth_engine::Store;
-use hearth_wire::Wire;
+use hearth_wire::{Wire, watch_together};
 
 use super::places::{Door, LifeSigns};
 use super::sign_in::Gatekeeper;
@@ -27,6 +27,8 @@ pub(super) fn router(wire: Wire, door: Door, store: Store, gatekeeper: Gatekeepe
         .route("/livez", get(live::alive))
         .route("/readyz", get(live::ready))
         .with_state(signs);
+    // A browser has few connections, so a screen watches all it shows through one.
+    let watching = Router::new().route("/hearth/v1/watch", get(watch_together)).with_state(wire.clone());
     Router::new()
         // For Prometheus, which reads its own form.
         .route("/metrics", get(live::metrics))
@@ -58,6 +60,7 @@ pub(super) fn router(wire: Wire, door: Door, store: Store, gatekeeper: Gatekeepe
         .route("/hearth/v1/copies", get(backup::copies))
         .with_state(door)
         .merge(life)
+        .merge(watching)
         .fallback_service(hearth_wire::router(wire))
         .layer(from_fn_with_state(store, pauses::tell))
         .layer(from_fn_with_state(gatekeeper, sign_in::check))

@@ -38,7 +38,7 @@ pub(super) async fn check(State(keeper): State<Gatekeeper>, mut request: Request
             return next.run(request).await;
         }
         return match keeper.limits.failed(peer.unwrap_or(NOWHERE)) {
-            Ok(()) => refused(token.is_some()),
+            Ok(()) => refused(token.is_some(), keeper.tokens.are_held_back()),
             Err(wait) => too_many("too many requests from here without a token that is known", wait),
         };
     };
@@ -94,8 +94,10 @@ impl Gatekeeper {
     }
 }
 
-fn refused(has_token: bool) -> Response {
-    let why = if has_token {
+fn refused(has_token: bool, are_held_back: bool) -> Response {
+    let why = if has_token && are_held_back {
+        "the store was put back, so no token is taken until an admin has looked through them and said go with `hearth recover accept`"
+    } else if has_token {
         "the token is not known, was revoked or has run out; an admin makes another with `hearth token create`"
     } else {
         "a token is needed: Authorization: Bearer TOKEN, as in admin.kubeconfig of the data directory"

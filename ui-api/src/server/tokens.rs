@@ -57,6 +57,9 @@ impl Tokens {
         if self.inner.credential.is(token) {
             return Some((self.admin(ADMIN), None));
         }
+        if self.are_held_back() {
+            return None;
+        }
         let hash = access::hash(token);
         let now = self.inner.store.clock().now();
         let tokens = self.inner.store.list(&Query::of("Token")).items;
@@ -67,6 +70,12 @@ impl Tokens {
         })?;
         let token = standing(found, now)?;
         Some((self.actor(found, &token, now), Some(found.uid().to_owned())))
+    }
+
+    /// Whether no token is taken: the store was put back, and holds again what was revoked since. The admin's own
+    /// credential and root's socket are the ways in until a person says go.
+    pub(super) fn are_held_back(&self) -> bool {
+        self.inner.store.observe_only().is_some()
     }
 
     /// Somebody who may do everything, for as long as the server runs.
@@ -169,6 +178,17 @@ impl Users for Tokens {
         let grants = of_them.flat_map(|token| roles::grants(token.spec.role, &token.spec.namespaces));
         Actor::new(name, grants.collect())
     }
+}
+
+/// The tokens that may be used now, by name: who is let in, and who is again where the store was put back.
+pub(super) fn names(store: &Store) -> Vec<String> {
+    let now = store.clock().now();
+    let tokens = store.list(&Query::of("Token")).items;
+    tokens
+        .iter()
+        .filter(|object| standing(object, now).is_some())
+        .map(|object| object.name().to_owned())
+        .collect()
 }
 
 /// A token that may be used now.

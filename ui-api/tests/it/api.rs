@@ -8,6 +8,8 @@ mod signing_in;
 mod tokens;
 mod reading;
 mod watching;
+mod together;
+mod crowd;
 mod ways;
 mod paging;
 mod writing;

@@ -47,16 +47,24 @@ impl Client {
             Err(trouble) if trouble.is_forbidden() && kind.scope == Scope::Namespaced => trouble,
             Err(trouble) => return Err(trouble),
         };
-        let me = self.send(Method::POST, WHO_AM_I, JSON, &json!({})).await?;
-        let namespaces = me["status"]["userInfo"]["extra"][SEEN].as_array().cloned().unwrap_or_default();
         let mut found = Vec::new();
-        for namespace in namespaces.iter().filter_map(Value::as_str) {
-            match self.list(&format!("{}{query}", collection(kind, Some(namespace))), accept).await {
+        for namespace in self.seen_namespaces().await? {
+            match self.list(&format!("{}{query}", collection(kind, Some(&namespace))), accept).await {
                 Ok(listing) => found.push(listing),
                 Err(trouble) if trouble.is_forbidden() => {}
                 Err(trouble) => return Err(trouble),
             }
         }
         if found.is_empty() { Err(refused) } else { Ok(found) }
+    }
+
+    /// The namespaces one may look into, as the server tells them.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(in super::super) async fn seen_namespaces(&self) -> Result<Vec<String>, Trouble> {
+        let me = self.send(Method::POST, WHO_AM_I, JSON, &json!({})).await?;
+        let namespaces = me["status"]["userInfo"]["extra"][SEEN].as_array().cloned().unwrap_or_default();
+        Ok(namespaces.iter().filter_map(Value::as_str).map(str::to_owned).collect())
     }
 }

@@ -1,15 +1,16 @@
 //! `hearth get --watch`: every change as it happens.
 
-use hearth_meta::{Scope, Timestamp};
+use futures::future::select_all;
+use hearth_meta::{KindInfo, Scope, Timestamp};
 use serde_json::Value;
 
-use super::super::client::{Client, JSON, TABLE, Trouble};
+use super::super::client::{Client, JSON, Lines, TABLE, Trouble};
 use super::super::exit::{Exit, Failure, Outcome};
 use super::super::output::{Output, Tone, paint};
-use super::super::resource::Asked;
+use super::super::resource::{Asked, collection};
 use super::super::table::{Columns, Table};
 use super::form::{Form, named, show};
-use super::{Get, columns, list_path};
+use super::{Get, columns, list_path, query_of};
 
 /// Shows every change. On a terminal the table is drawn anew; elsewhere each change is a line.
 pub(super) async fn watch(args: &Get, asked: Asked, client: &Client, out: &Output) -> Outcome {
@@ -26,49 +27,108 @@ pub(super) async fn watch(args: &Get, asked: Asked, client: &Client, out: &Outpu
     );
     let accept = if is_table { TABLE } else { JSON };
     let mut screen = Screen { out, table: Table::default(), columns, drawn: 0 };
-    let mut from = String::new();
     loop {
-        if from.is_empty() {
-            let listing = client.list(&path, accept).await?;
-            from = listing["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-            if is_table {
-                screen.start(&listing);
-            } else {
-                listing["items"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .for_each(|item| show(&args.output, &args.cleaned(named(item, &kind)), out));
-            }
+        let mut sources = begin(args, &kind, &path, accept, client).await?;
+        if is_table {
+            screen.start(sources.iter().map(|source| &source.listing));
+        } else {
+            let items = sources.iter().flat_map(|source| source.listing["items"].as_array());
+            items.flatten().for_each(|item| show(&args.output, &args.cleaned(named(item, &kind)), out));
         }
-        let joint = if path.contains('?') { '&' } else { '?' };
-        let watched = format!("{path}{joint}watch=true&allowWatchBookmarks=true&resourceVersion={from}");
-        let mut events = match client.lines(&watched, accept).await {
-            Ok(events) => events,
-            Err(Trouble::Refused(refusal)) if refusal.code == 410 => {
-                from.clear();
-                continue;
-            }
-            Err(trouble) => return Err(trouble.into()),
-        };
-        while let Some(event) = events.next_event().await? {
-            let object = &event["object"];
-            if event["type"] == "ERROR" {
-                from.clear();
-                break;
-            }
-            if let Some(version) = version_of(object) {
-                from = version;
-            }
-            match event["type"].as_str() {
-                Some("BOOKMARK") => {}
-                _ if !is_table => show(&args.output, &args.cleaned(object.clone()), out),
-                word => screen.change(object, word == Some("DELETED")),
+        while let Some((word, object)) = next_of(&mut sources, accept, client).await? {
+            match word.as_str() {
+                "BOOKMARK" => {}
+                _ if !is_table => show(&args.output, &args.cleaned(object), out),
+                word => screen.change(&object, word == "DELETED"),
             }
             if out.is_closed() {
                 return Ok(Exit::Done);
             }
         }
+    }
+}
+
+/// Objects that are watched in one place.
+struct Source {
+    path: String,
+    listing: Value,
+    from: String,
+    events: Option<Lines>,
+}
+
+/// What stands: where it was asked for, or, where one may not look everywhere, in each namespace one may look into.
+async fn begin(
+    args: &Get,
+    kind: &KindInfo,
+    path: &str,
+    accept: &str,
+    client: &Client,
+) -> Result<Vec<Source>, Trouble> {
+    let refused = match client.list(path, accept).await {
+        Ok(listing) => return Ok(vec![Source::of(path.to_owned(), listing)]),
+        Err(trouble) if trouble.is_forbidden() && args.all_namespaces && kind.scope == Scope::Namespaced => {
+            trouble
+        }
+        Err(trouble) => return Err(trouble),
+    };
+    let mut sources = Vec::new();
+    for namespace in client.seen_namespaces().await? {
+        let path = format!("{}{}", collection(kind, Some(&namespace)), query_of(args));
+        match client.list(&path, accept).await {
+            Ok(listing) => sources.push(Source::of(path, listing)),
+            Err(trouble) if trouble.is_forbidden() => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    if sources.is_empty() { Err(refused) } else { Ok(sources) }
+}
+
+impl Source {
+    fn of(path: String, listing: Value) -> Self {
+        let from = listing["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        Self { path, listing, from, events: None }
+    }
+
+    /// Goes on from where it is; what changed before that is not told again.
+    async fn open(&mut self, accept: &str, client: &Client) -> Result<(), Trouble> {
+        let (path, from) = (&self.path, &self.from);
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let watched = format!("{path}{joint}watch=true&allowWatchBookmarks=true&resourceVersion={from}");
+        self.events = Some(client.lines(&watched, accept).await?);
+        Ok(())
+    }
+}
+
+/// The next change of any of them; `None` where too much was missed, so that it has to begin anew.
+async fn next_of(
+    sources: &mut [Source],
+    accept: &str,
+    client: &Client,
+) -> Result<Option<(String, Value)>, Trouble> {
+    loop {
+        for source in sources.iter_mut().filter(|source| source.events.is_none()) {
+            match source.open(accept, client).await {
+                Err(Trouble::Refused(refusal)) if refusal.code == 410 => return Ok(None),
+                other => other?,
+            }
+        }
+        let waiting = sources.iter_mut().enumerate().filter_map(|(at, source)| {
+            let events = source.events.as_mut()?;
+            Some(Box::pin(async move { (at, events.next_event().await) }))
+        });
+        let ((at, event), ..) = select_all(waiting).await;
+        let Some(mut event) = event? else {
+            sources[at].events = None;
+            continue;
+        };
+        if event["type"] == "ERROR" {
+            return Ok(None);
+        }
+        if let Some(version) = version_of(&event["object"]) {
+            sources[at].from = version;
+        }
+        let word = event["type"].as_str().unwrap_or_default().to_owned();
+        return Ok(Some((word, event["object"].take())));
     }
 }
 
@@ -87,9 +147,9 @@ struct Screen<'a> {
 }
 
 impl Screen<'_> {
-    fn start(&mut self, listing: &Value) {
+    fn start<'l>(&mut self, listings: impl Iterator<Item = &'l Value>) {
         self.table = Table::default();
-        self.table.take(listing, &self.columns, Timestamp::now());
+        listings.for_each(|listing| self.table.take(listing, &self.columns, Timestamp::now()));
         self.table.sort();
         if self.out.is_live() {
             self.draw();

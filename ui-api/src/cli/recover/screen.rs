@@ -33,6 +33,14 @@ pub(super) fn online(status: &Value) -> Vec<String> {
     lines.extend(kept(status, &mut next));
     lines.extend(volumes(status, &mut next));
     lines.extend(secrets(status));
+    let tokens: Vec<&str> = list(status, "tokens").iter().filter_map(Value::as_str).collect();
+    if !tokens.is_empty() {
+        lines.push(format!(
+            "Tokens that let in again once you say go, revoked since or not: {}",
+            tokens.join(", ")
+        ));
+        next.push(("hearth token revoke NAME".to_owned(), "for each that was revoked since"));
+    }
     if !status["observeOnly"].is_null() {
         next.push(("hearth get all -A".to_owned(), "how everything stands; then hearth diff KIND/NAME"));
         next.push(("hearth recover accept".to_owned(), "say go: the machine is made what this store says"));

@@ -58,6 +58,10 @@ async fn a_refusal_names_the_missing_right() {
     );
     let everywhere = anna.get("/apis/hearth.dev/v1/apps").await;
     assert!(said(&everywhere).ends_with("at the cluster scope"), "{}", everywhere.body);
+    // Watching asks for the same right in the same place, and is refused before anything is told.
+    let watched = anna.get("/apis/hearth.dev/v1/apps?watch=true&timeoutSeconds=5").await;
+    assert_eq!((everywhere.code, watched.code), (StatusCode::FORBIDDEN, StatusCode::FORBIDDEN));
+    assert_eq!(said(&watched), said(&everywhere).replace("list", "watch"));
     let metrics = anna.get("/metrics").await;
     assert_eq!(
         (metrics.code, said(&metrics)),

@@ -86,6 +86,31 @@ async fn everywhere_means_where_one_may_look() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn watching_everywhere_means_what_listing_everywhere_means() {
+    let (home, file) = family().await;
+    let app = |namespace: &str, name: &str| {
+        json!({
+            "apiVersion": "hearth.dev/v1", "kind": "App", "metadata": { "name": name, "namespace": namespace },
+            "spec": { "compose": "services: { web: { image: x } }" },
+        })
+    };
+    let words = ["get", "apps", "-A", "-w", "-o", "name"];
+    let watched = home.follow_with(&file, &words, async |said| {
+        said.until("app/shared").await;
+        for (namespace, name) in [("anna", "later"), ("ben", "hidden"), ("household", "last")] {
+            home.make(app(namespace, name)).await;
+        }
+        for name in ["app/later", "app/last"] {
+            said.until(name).await;
+        }
+    });
+    let (told, _) = watched.await;
+    assert!(told.contains("app/photos") && !told.contains("hidden"), "{told}");
+    let images = home.run_with(&file, &["get", "images", "-A", "-w"]).await;
+    assert_eq!(images.exit, Exit::NotAllowed, "{}", images.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_member_looks_at_their_own_with_every_verb() {
     let (home, file) = family().await;
     for words in [

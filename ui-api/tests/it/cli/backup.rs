@@ -233,3 +233,62 @@ async fn a_deleted_app_comes_back_from_a_copy_and_nothing_is_done_before_a_perso
     let store = open(&home.data()).await;
     assert!(store.get(&key).is_some() && store.observe_only().is_some());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_revoked_after_the_backup_lets_nobody_in_until_a_person_said_go() {
+    let home = Home::start().await;
+    let anna = home.path("anna.kubeconfig");
+    let words =
+        ["token", "create", "anna", "--role", "viewer", "-n", "household", "--write-kubeconfig", &anna];
+    assert_eq!(home.run(&words).await.exit, Exit::Done);
+    assert_eq!(home.run_with(&anna, &["get", "apps"]).await.exit, Exit::Done);
+    let file = home.path("home.tar");
+    assert_eq!(home.run(&["backup", "create", &file]).await.exit, Exit::Done);
+    assert_eq!(home.run(&["token", "revoke", "anna"]).await.exit, Exit::Done);
+    let fresh = home.path("fresh");
+    let said = home.run(&["restore", &file, "--data-dir", &fresh, "--yes"]).await;
+    assert!(said.err.contains("tokens that were revoked since then are in it again"), "{said:?}");
+
+    let store = open(Path::new(&fresh)).await;
+    let options = ServerOptions {
+        store: store.clone(),
+        data_dir: PathBuf::from(&fresh),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        lan_listen: None,
+        containers: None,
+        engine: None,
+        manifests: None,
+        machine: None,
+    };
+    let server = Server::start(options).await.unwrap();
+    let address = |text: &str| text.lines().find(|line| line.contains("server: ")).unwrap().to_owned();
+    let new = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    let moved = |name: &str, old: &str| {
+        let text = std::fs::read_to_string(old).unwrap();
+        home.file(name, &text.replace(&address(&text), &address(&new)))
+    };
+    let (anna, admin) = (moved("a.kubeconfig", &anna), moved("b.kubeconfig", home.kubeconfig()));
+    let said = home.run_with(&anna, &["get", "apps"]).await;
+    assert_eq!(said.exit, Exit::NotAllowed, "{said:?}");
+    let refused = kube_message(&anna).await;
+    assert!(refused.contains("the store was put back"), "{refused}");
+    let said = home.run_with(&admin, &["recover", "status"]).await;
+    assert!(said.out.contains("revoked since or not: anna"), "{said:?}");
+    assert!(said.out.contains("hearth token revoke NAME"), "{said:?}");
+    let said = home.run_with(&admin, &["recover", "accept"]).await;
+    assert!(said.exit == Exit::Done && said.err.contains("these tokens let in again: anna"), "{said:?}");
+    assert_eq!(home.run_with(&anna, &["get", "apps"]).await.exit, Exit::Done);
+    assert_eq!(home.run_with(&admin, &["token", "revoke", "anna"]).await.exit, Exit::Done);
+    assert_eq!(home.run_with(&anna, &["get", "apps"]).await.exit, Exit::NotAllowed);
+    server.stop().await;
+}
+
+/// What the server answers to whoever has this file.
+async fn kube_message(file: &str) -> String {
+    let file = kube::config::Kubeconfig::read_from(file).unwrap();
+    let options = kube::config::KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(file, &options).await.unwrap();
+    let client = kube::Client::try_from(config).unwrap();
+    let request = http::Request::get("/apis").body(Vec::new()).unwrap();
+    client.request::<serde_json::Value>(request).await.unwrap_err().to_string()
+}

@@ -126,8 +126,18 @@ impl Home {
         words: &[&str],
         happens: impl AsyncFnOnce(&Followed),
     ) -> (String, String) {
+        self.follow_with(&self.kubeconfig, words, happens).await
+    }
+
+    /// The same as somebody else.
+    pub(crate) async fn follow_with(
+        &self,
+        kubeconfig: &str,
+        words: &[&str],
+        happens: impl AsyncFnOnce(&Followed),
+    ) -> (String, String) {
         let (out, kept) = Output::kept(None);
-        let first = ["hearth", "--kubeconfig", &self.kubeconfig];
+        let first = ["hearth", "--kubeconfig", kubeconfig];
         let args = first.iter().chain(words).map(OsString::from);
         let said = Followed(kept);
         tokio::select! {
