@@ -127,11 +127,25 @@ fn field(object: &Object, path: &str) -> Option<String> {
 /// # Errors
 /// One sentence that says which part is wrong.
 pub fn parse_selector(text: &str) -> Result<Vec<Requirement>, String> {
-    split_outside_parentheses(text)
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .map(parse_requirement)
-        .collect()
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    split_outside_parentheses(text).into_iter().map(checked_requirement).collect()
+}
+
+/// One without a name would hold of everything, and a script that lost a variable would mean everything.
+fn checked_requirement(part: &str) -> Result<Requirement, String> {
+    if part.is_empty() {
+        return Err("a requirement is empty; take out the comma that is too many".to_owned());
+    }
+    let requirement = parse_requirement(part)?;
+    let name = requirement.name();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric();
+    let is_allowed = |letter: char| is_plain(letter) || "-_./".contains(letter);
+    if name.chars().all(is_allowed) && name.starts_with(is_plain) && name.ends_with(is_plain) {
+        return Ok(requirement);
+    }
+    Err(format!("selector {part:?} names no label or field; write a=b, a!=b, a in (b,c), a or !a"))
 }
 
 fn split_outside_parentheses(text: &str) -> Vec<&str> {

@@ -26,6 +26,12 @@ pub use delete::{Cascade, Deletion, Preconditions};
 
 use admit::{add_finalizers, check_orders, is_small, keep_identity, same_but_for_version, want_the_same};
 
+/// How many generated names are tried before the client hears that one is taken.
+const NAMES_TRIED: usize = 8;
+
+/// The longest prefix of a generated name: with five characters more it is as long as a name may be.
+const LONGEST_PREFIX: usize = 58;
+
 /// From how an object stands to how it should.
 pub type Edit = Box<dyn FnOnce(&Object) -> Result<Object, WriteError> + Send>;
 
@@ -155,11 +161,8 @@ impl<'a> Stage<'a> {
 
     fn create(&mut self, mut object: Object, options: &WriteOptions) -> Result<Arc<Object>, WriteError> {
         let kind = self.kind(&object.kind)?;
-        if object.metadata.name.is_none()
-            && let Some(prefix) = &object.metadata.generate_name
-        {
-            object.metadata.name =
-                Some(format!("{prefix}{}", &self.inner.beneath.new_uid().simple().to_string()[..5]));
+        if object.metadata.name.is_none() && object.metadata.generate_name.is_some() {
+            self.generate_name(&mut object);
         }
         let mut problems = self.check_place(&object, kind);
         problems.extend(self.check_owners(&object, None));
@@ -187,6 +190,25 @@ impl<'a> Stage<'a> {
         let object = self.admit(object, None, kind, problems)?;
         self.check_room(options)?;
         self.put(None, object, Some("create"), options)
+    }
+
+    /// A name that nobody has, if one is found soon: the client did not choose it, so it should not hear that it is
+    /// taken. A prefix that leaves no room is cut, as upstream.
+    fn generate_name(&self, object: &mut Object) {
+        let prefix: String = object
+            .metadata
+            .generate_name
+            .iter()
+            .flat_map(|prefix| prefix.chars())
+            .take(LONGEST_PREFIX)
+            .collect();
+        for _ in 0..NAMES_TRIED {
+            let random = self.inner.beneath.new_uid().simple().to_string();
+            object.metadata.name = Some(format!("{prefix}{}", &random[..5]));
+            if self.look_up(&object.key()).is_none() {
+                return;
+            }
+        }
     }
 
     fn update(

@@ -82,7 +82,14 @@ impl DeleteOptions {
             Value::String(policy) => Some(policy.clone()),
             other => Some(other.to_string()),
         };
-        let orphans = body["orphanDependents"].as_bool().or(call.parameters.orphan_dependents);
+        let orphans = match &body["orphanDependents"] {
+            Value::Null => call.parameters.orphan_dependents,
+            Value::Bool(orphans) => Some(*orphans),
+            _ => {
+                problems.push(Problem::new("orphanDependents", "must be true or false"));
+                None
+            }
+        };
         let cascade = match policy.as_deref() {
             Some("Background") => Some(Cascade::Background),
             Some("Foreground") => Some(Cascade::Foreground),
@@ -101,6 +108,9 @@ impl DeleteOptions {
                 "must not be set together with orphanDependents, which is the older word for it",
             ));
         }
+        if !matches!(body["preconditions"], Value::Null | Value::Object(_)) {
+            problems.push(Problem::new("preconditions", "must be a map with uid or resourceVersion"));
+        }
         let mut text = |field: &str| match &body["preconditions"][field] {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
@@ -114,8 +124,9 @@ impl DeleteOptions {
         };
         let preconditions = Preconditions { uid: text("uid"), resource_version: text("resourceVersion") };
         let modes = body["dryRun"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if modes.iter().any(|mode| mode != "All") {
-            problems.push(Problem::new("dryRun", "may only say All"));
+        let is_list = matches!(body["dryRun"], Value::Null | Value::Array(_));
+        if !is_list || modes.iter().any(|mode| mode != "All") {
+            problems.push(Problem::new("dryRun", "must be a list, and may only say All: [\"All\"]"));
         }
         if !problems.is_empty() {
             let options = KindInfo::plain(

@@ -181,7 +181,7 @@ impl Asked {
             json!({
                 "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": metadata, "regarding": about,
                 "reason": row.note.reason, "note": row.note.message, "type": row.note.kind.as_str(),
-                "action": row.note.reason, "eventTime": null,
+                "action": row.note.reason, "eventTime": microseconds(row.first_at),
                 "deprecatedCount": row.count, "deprecatedFirstTimestamp": first, "deprecatedLastTimestamp": last,
                 "deprecatedSource": { "component": row.note.reporter },
                 "reportingController": row.note.reporter, "reportingInstance": "",
@@ -258,6 +258,10 @@ fn version_of(row: &EventRow) -> u64 {
 }
 
 /// Times of events are told without fractions, as clients of the older form read them.
+fn microseconds(at: hearth_meta::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
 fn whole_seconds(time: hearth_meta::Timestamp) -> String {
     let seconds = hearth_meta::Timestamp::from_second(time.as_second());
     seconds.unwrap_or(time).to_string()

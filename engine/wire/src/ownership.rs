@@ -154,7 +154,12 @@ pub(crate) fn after_update(old: &Value, new: &mut Value, structure: &Structure<'
     let said = new["metadata"]["managedFields"].is_array();
     let mut owners = Owners::of(if said { new } else { old });
     let (before, after) = (structure.fields_of(old), structure.fields_of(new));
-    let changed = after.filtered(|path| path.find(old) != path.find(new));
+    let mut changed = FieldSet::default();
+    structure.compare(new, old, &mut |path, part| {
+        if part.differs() {
+            changed.add(path.clone());
+        }
+    });
     let gone = before.without(&after);
     owners.take_from_others(&manager.name, Operation::Update, &changed.union(&gone));
     let own = owners.fields_of(&manager.name, Operation::Update).without(&gone).union(&changed);

@@ -106,7 +106,8 @@ impl Parameters {
             "timeoutSeconds" => {
                 let seconds =
                     value.parse().map_err(|_| wrong(format!("{value:?} is not a number of seconds")))?;
-                self.timeout = Some(Duration::from_secs(seconds));
+                // None at all would be no watch; the protocol takes it for not said.
+                self.timeout = Some(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs);
             }
             "dryRun" if value == "All" => self.dry_run = true,
             "dryRun" => return Err(wrong(format!("{value:?} is not known; write All"))),

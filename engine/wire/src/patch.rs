@@ -65,7 +65,7 @@ impl Patch {
     pub(crate) fn apply(&self, old: &Object) -> Result<Value, WriteError> {
         let mut value = old.to_value();
         let applied = match self {
-            Self::Json(operations) => operations.iter().try_for_each(|operation| operation.apply(&mut value)),
+            Self::Json(operations) => json::Operation::apply_all(operations, &mut value),
             Self::Merge(patch) => {
                 merge::apply(&mut value, patch);
                 Ok(())
@@ -77,14 +77,7 @@ impl Patch {
         if !value.is_object() {
             return Err(wrong("the patch leaves no object".into()));
         }
-        write::check_version(&value, old)?;
-        let uid = value["metadata"]["uid"].as_str();
-        if uid.is_some_and(|uid| uid != old.uid()) {
-            return Err(WriteError::Conflict(format!(
-                "{} was deleted and made anew in the meantime",
-                old.key()
-            )));
-        }
+        write::check_preconditions(&value, old)?;
         Ok(value)
     }
 }

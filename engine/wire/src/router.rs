@@ -13,7 +13,7 @@ use axum::http::{Extensions, HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use hearth_engine::Store;
-use hearth_meta::Problem;
+use hearth_meta::{Problem, Scope};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -198,6 +198,14 @@ async fn dispatch(call: &Call<'_>, parts: &Parts, sent: Body) -> Result<Response
         (&Method::PATCH, None) if is_one => patch::answer(call, &parts.headers, sent).await,
         (&Method::DELETE, None) if is_one => {
             delete::one(call, body::options(call, &parts.headers, sent).await?).await
+        }
+        // What is not meant is then not deleted by a namespace that was forgotten.
+        (&Method::DELETE, None)
+            if call.kind.scope == Scope::Namespaced && call.target.namespace.is_none() =>
+        {
+            Err(Failure::not_allowed(
+                "a collection is deleted in one namespace: send it to /namespaces/NAMESPACE/...",
+            ))
         }
         (&Method::DELETE, None) => delete::many(call, body::options(call, &parts.headers, sent).await?).await,
         (method, Some("status")) if is_one && call.kind.has_status => match *method {

@@ -12,6 +12,7 @@ use crate::body;
 use crate::failure::Failure;
 use crate::metadata;
 use crate::ownership::structure::Structure;
+use crate::patch::apply::drop_nulls;
 use crate::patch::{APPLY, Patch};
 use crate::projection::Projection;
 use crate::target::Call;
@@ -21,7 +22,7 @@ use crate::write;
 pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response, Failure> {
     metadata::settle_kind(&mut value, call.kind)?;
     store(call, move |old| {
-        write::check_version(&value, old)?;
+        write::check_preconditions(&value, old)?;
         Ok(value["status"].clone())
     })
     .await
@@ -33,10 +34,14 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
 /// by not being said.
 pub(crate) async fn patch(call: &Call<'_>, headers: &HeaderMap, sent: Body) -> Result<Response, Failure> {
     if body::media_type(headers) == APPLY {
-        let config = body::yaml(call, &body::read(sent).await?)?;
+        let mut config = body::yaml(call, &body::read(sent).await?)?;
+        drop_nulls(&mut config);
         let schema = call.schema();
         return store(call, move |old| {
-            write::check_version(&config, old)?;
+            write::check_preconditions(&config, old)?;
+            if config.get("status").is_none() {
+                return Ok(old.to_value()["status"].clone());
+            }
             // Seen as a kind without a status of its own, status is a part like any other.
             let structure = Structure::new(schema.as_deref(), false);
             let part = |value: &Value| json!({ "status": value["status"] });

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::metadata;
 use crate::ownership;
+use crate::ownership::fields::Path;
 use crate::ownership::structure::Structure;
 use crate::parameters::FieldValidation;
 use crate::projection::Projection;
@@ -25,6 +26,10 @@ use crate::unknown_fields;
 /// What an update says whose resourceVersion is not the newest.
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
+
+/// The most fields one object may have, items of lists among them: who set each is accounted for in the one place
+/// where all writes pass.
+const MOST_FIELDS: usize = 5_000;
 
 /// Makes an object.
 pub(crate) async fn create(call: &Call<'_>, mut value: Value) -> Result<Response, Failure> {
@@ -82,7 +87,7 @@ pub(crate) async fn update(call: &Call<'_>, mut value: Value) -> Result<Response
     let warnings = drop_unknown(call, &mut value);
     let note = note_owner(call);
     let changed = change(call, move |old| {
-        check_version(&value, old)?;
+        check_preconditions(&value, old)?;
         let mut new = value.clone();
         note(&old.to_value(), &mut new)?;
         Ok(new)
@@ -118,8 +123,13 @@ pub(crate) async fn change(
     Err(Failure::of_write(error, call.kind, call.name()))
 }
 
-/// Refuses a version that is not the one that stands.
-pub(crate) fn check_version(value: &Value, old: &Object) -> Result<(), WriteError> {
+/// Refuses a version, or a uid, that is not the one that stands.
+pub(crate) fn check_preconditions(value: &Value, old: &Object) -> Result<(), WriteError> {
+    let uid = value["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty());
+    if uid.is_some_and(|uid| uid != old.uid()) {
+        let message = format!("{} was deleted and made anew in the meantime", old.key());
+        return Err(WriteError::Conflict(message));
+    }
     let version = value["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty());
     match version {
         Some(version) if old.metadata.resource_version.as_deref() != Some(version) => {
@@ -182,9 +192,28 @@ pub(crate) fn note_owner(
     move |old, new| {
         ownership::reserved::keep(old, new, reserved).map_err(WriteError::Invalid)?;
         let structure = Structure::new(schema.as_deref(), has_status);
+        match check_fields(&structure, new) {
+            problems if problems.is_empty() => {}
+            problems => return Err(WriteError::Invalid(problems)),
+        }
         ownership::after_update(old, new, &structure, &manager);
         Ok(())
     }
+}
+
+/// What keeps the accounts of an object from being kept: more fields than are worth it, or metadata said twice.
+pub(crate) fn check_fields(structure: &Structure<'_>, object: &Value) -> Vec<Problem> {
+    let count = structure.fields_of(object).len();
+    if count > MOST_FIELDS {
+        let message = format!("has {count} fields and items of lists; at most {MOST_FIELDS} are allowed");
+        return vec![Problem::new("", message)];
+    }
+    structure.doubled(object).iter().filter(|path| path.is_of_metadata()).map(said_twice).collect()
+}
+
+/// The problem of an item that is there twice.
+pub(crate) fn said_twice(path: &Path) -> Problem {
+    Problem::new(path.to_string().trim_start_matches('.'), "is said more than once; keep one")
 }
 
 fn to_object(value: Value) -> Result<Object, WriteError> {

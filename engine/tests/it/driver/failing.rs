@@ -183,7 +183,7 @@ async fn a_stop_gives_up_what_hangs() {
     for _ in 0..20 {
         tokio::select! { biased;
             _ = &mut ends => return,
-            () = async { for _ in 0..3000 { tokio::task::yield_now().await } } => clock.advance(Duration::from_secs(1)),
+            () = async { for _ in 0..40_000 { tokio::task::yield_now().await } } => clock.advance(Duration::from_secs(1)),
         }
     }
     panic!("it did not end within 20 s");

@@ -40,14 +40,18 @@ pub(crate) fn apply(
     let mut owners = Owners::of(live);
     let wanted = structure.fields_of(config);
     let mut merged = structure.merged(live, config);
-    let changed = wanted
-        .filtered(|path| path.find(live) != path.find(&merged) && !is_only_a_place(path, live, &wanted));
+    let mut changed = FieldSet::default();
+    structure.compare(config, live, &mut |path, part| {
+        if part.would_change() {
+            changed.add(path.clone());
+        }
+    });
     let conflicts = conflicts(&owners, manager, &changed);
     if !force && !conflicts.is_empty() {
         return Err(conflicts);
     }
     let taken: FieldSet = owners.all.iter().fold(FieldSet::default(), |taken, owned| {
-        taken.union(&owned.fields.filtered(|path| changed.iter().any(|changed| path.is_within(changed))))
+        taken.union(&owned.fields.filtered(|path| changed.covers(path)))
     });
     owners.take_from_others(&manager.name, Operation::Apply, &taken);
     let before = owners.fields_of(&manager.name, Operation::Apply);
@@ -55,11 +59,6 @@ pub(crate) fn apply(
     owners.give(manager, Operation::Apply, wanted);
     owners.write(&mut merged);
     Ok(merged)
-}
-
-/// An item that is there already is not changed by what is said within it.
-fn is_only_a_place(path: &Path, live: &Value, wanted: &FieldSet) -> bool {
-    wanted.has_within(path) && path.find(live).is_some()
 }
 
 fn conflicts(owners: &Owners, manager: &Author, changed: &FieldSet) -> Vec<Conflict> {

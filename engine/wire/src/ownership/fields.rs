@@ -3,6 +3,7 @@
 //! A field is a path; each step of it is spelt as `managedFields` spells it: `f:name` is a field of a map,
 //! `k:{"name":"x"}` the item of a list that has this key, `v:"x"` an item of a set.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -11,6 +12,13 @@ use serde_json::{Map, Value};
 /// A path to a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Path(Vec<String>);
+
+// Steps are ordered as the path is, so that a set finds a path by them.
+impl Borrow<[String]> for Path {
+    fn borrow(&self) -> &[String] {
+        &self.0
+    }
+}
 
 impl Path {
     /// The path to a field of the map this one leads to.
@@ -37,16 +45,22 @@ impl Path {
         self.0.starts_with(&other.0)
     }
 
+    /// Whether it leads into what every kind has.
+    pub(crate) fn is_of_metadata(&self) -> bool {
+        self.0.first().is_some_and(|step| step == "f:metadata")
+    }
+
     /// How many steps it has.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// What it leads to.
+    #[cfg(test)]
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match (step.split_at(2), value) {
             (("f:", name), _) => value.get(name),
-            (_, Value::Array(items)) => items.iter().find(|item| is_meant(item, step)),
+            (_, Value::Array(items)) => items.iter().find(is_meant(step)),
             _ => None,
         })
     }
@@ -64,7 +78,10 @@ impl Path {
             Value::Object(fields) => {
                 fields.remove(last.strip_prefix("f:").unwrap_or(last));
             }
-            Value::Array(items) => items.retain(|item| !is_meant(item, last)),
+            Value::Array(items) => {
+                let is_gone = is_meant(last);
+                items.retain(|item| !is_gone(&item));
+            }
             _ => return,
         }
         let is_empty = match place {
@@ -81,20 +98,24 @@ impl Path {
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         self.0.iter().try_fold(value, |value, step| match (step.split_at(2), value) {
             (("f:", name), value) => value.get_mut(name),
-            (_, Value::Array(items)) => items.iter_mut().find(|item| is_meant(item, step)),
+            (_, Value::Array(items)) => {
+                let is_next = is_meant(step);
+                items.iter_mut().find(|item| is_next(&&**item))
+            }
             _ => None,
         })
     }
 }
 
-/// Whether an item of a list is the one a step names.
-fn is_meant(item: &Value, step: &str) -> bool {
+/// Tells whether an item of a list is the one a step names.
+fn is_meant(step: &str) -> impl Fn(&&Value) -> bool {
     let (kind, text) = step.split_at(2);
-    let Ok(said) = serde_json::from_str::<Value>(text) else { return false };
-    match (kind, said) {
-        ("k:", Value::Object(key)) => key.iter().all(|(name, value)| item.get(name) == Some(value)),
-        ("v:", value) => *item == value,
-        _ => false,
+    let said = serde_json::from_str::<Value>(text).ok();
+    let is_key = kind == "k:";
+    move |item| match &said {
+        Some(Value::Object(key)) if is_key => key.iter().all(|(name, value)| item.get(name) == Some(value)),
+        Some(value) => !is_key && *item == value,
+        None => false,
     }
 }
 
@@ -170,16 +191,35 @@ impl FieldSet {
     /// Whether a field lies within this path, and is not it.
     pub(crate) fn has_within(&self, path: &Path) -> bool {
         // A path is followed by those within it.
-        self.0.range(path..).find(|other| *other != path).is_some_and(|other| other.is_within(path))
+        self.0
+            .range::<Path, _>(path..)
+            .find(|other| *other != path)
+            .is_some_and(|other| other.is_within(path))
     }
 
     /// Whether the field, or one within it, is in the set.
     pub(crate) fn touches(&self, path: &Path) -> bool {
-        self.0.contains(path) || self.has_within(path)
+        self.0.contains::<Path>(path) || self.has_within(path)
     }
 
+    /// Adds a field.
     pub(crate) fn add(&mut self, path: Path) {
         self.0.insert(path);
+    }
+
+    /// Adds a field; whether it was not there yet.
+    pub(crate) fn is_new(&mut self, path: &Path) -> bool {
+        self.0.insert(path.clone())
+    }
+
+    /// How many fields it has.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the field, or one that it lies within, is in the set.
+    pub(crate) fn covers(&self, path: &Path) -> bool {
+        (0..=path.0.len()).any(|steps| self.0.contains::<[String]>(&path.0[..steps]))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

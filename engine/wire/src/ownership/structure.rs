@@ -1,6 +1,8 @@
 //! Which parts of an object are merged field by field and which are one value, by the kind's schema: maps are
 //! merged, lists are one value unless the schema gives them keys (`map`) or says that order means nothing (`set`).
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value, json};
 
 use super::fields::{FieldSet, Path};
@@ -35,6 +37,36 @@ pub(crate) struct Structure<'a> {
     has_status: bool,
 }
 
+/// A field that can be owned, and what another object has in its place.
+pub(crate) struct Part<'v> {
+    pub(crate) value: &'v Value,
+    pub(crate) beside: Option<&'v Value>,
+    /// Whether it is an item of a list whose items are told apart.
+    pub(crate) is_item: bool,
+    /// Whether it is one value, and not a place for others.
+    pub(crate) is_whole: bool,
+}
+
+impl Part<'_> {
+    /// Whether it is not the same in the other object.
+    pub(crate) fn differs(&self) -> bool {
+        self.beside != Some(self.value)
+    }
+
+    /// Whether laying it over the other object would change that. An item that is there already is not changed by what
+    /// is said within it, nor is a map or list by an empty one.
+    pub(crate) fn would_change(&self) -> bool {
+        match self.beside {
+            None => true,
+            Some(_) if self.is_item => false,
+            Some(beside) if self.is_whole => beside != self.value,
+            Some(beside) => {
+                beside.is_object() != self.value.is_object() || beside.is_array() != self.value.is_array()
+            }
+        }
+    }
+}
+
 /// How one value is put together.
 enum Make<'a> {
     /// Field by field.
@@ -56,8 +88,32 @@ impl<'a> Structure<'a> {
     /// Every field of an object that can be owned.
     pub(crate) fn fields_of(&self, object: &Value) -> FieldSet {
         let mut fields = FieldSet::default();
+        self.compare(object, &Value::Null, &mut |path, _| fields.add(path.clone()));
+        fields
+    }
+
+    /// Every item of a list of an object that is there more than once.
+    pub(crate) fn doubled(&self, object: &Value) -> Vec<Path> {
+        let (mut fields, mut doubled) = (FieldSet::default(), Vec::new());
+        self.compare(object, &Value::Null, &mut |path, part| {
+            if !fields.is_new(path) && part.is_item {
+                doubled.push(path.clone());
+            }
+        });
+        doubled
+    }
+
+    /// Visits every field of an object that can be owned, beside what another object has in its place. One walk, since
+    /// an object may have thousands.
+    pub(crate) fn compare<'v>(
+        &self,
+        object: &'v Value,
+        other: &'v Value,
+        visit: &mut impl FnMut(&Path, &Part<'v>),
+    ) {
         let root = Path::default();
         for (name, value) in object.as_object().into_iter().flatten() {
+            let beside = other.get(name);
             match name.as_str() {
                 "apiVersion" | "kind" => {}
                 "status" if self.has_status => {}
@@ -65,14 +121,14 @@ impl<'a> Structure<'a> {
                     for (name, value) in value.as_object().into_iter().flatten() {
                         if !UNOWNED.contains(&name.as_str()) {
                             let schema = METADATA["properties"].get(name);
-                            collect(value, schema, &root.field("metadata").field(name), &mut fields);
+                            let beside = beside.and_then(|beside| beside.get(name));
+                            walk((value, beside), schema, &root.field("metadata").field(name), visit);
                         }
                     }
                 }
-                _ => collect(value, self.part(name), &root.field(name), &mut fields),
+                _ => walk((value, beside), self.part(name), &root.field(name), visit),
             }
         }
-        fields
     }
 
     /// Lays one object over another: what the second says holds, what it does not say stays.
@@ -119,26 +175,47 @@ fn key_of(item: &Value, keys: &[&str]) -> Map<String, Value> {
     keys.iter().filter_map(|key| Some(((*key).to_owned(), item.get(key)?.clone()))).collect()
 }
 
-fn collect(value: &Value, schema: Option<&Value>, path: &Path, fields: &mut FieldSet) {
+/// What an item with this key is found by.
+fn word_of(key: &Map<String, Value>) -> String {
+    Value::Object(key.clone()).to_string()
+}
+
+fn walk<'v>(
+    (value, beside): (&'v Value, Option<&'v Value>),
+    schema: Option<&Value>,
+    path: &Path,
+    visit: &mut impl FnMut(&Path, &Part<'v>),
+) {
+    let beside_items = beside.and_then(Value::as_array).into_iter().flatten();
     match (make(value, schema), value) {
         (Make::Map, Value::Object(inner)) if !inner.is_empty() => {
             for (name, value) in inner {
-                collect(value, field_schema(schema, name), &path.field(name), fields);
+                let beside = beside.and_then(|beside| beside.get(name));
+                walk((value, beside), field_schema(schema, name), &path.field(name), visit);
             }
         }
         (Make::Keyed(keys), Value::Array(items)) if !items.is_empty() => {
+            // Of several with one key the first is meant.
+            let known: HashMap<String, &Value> =
+                beside_items.rev().map(|item| (word_of(&key_of(item, &keys)), item)).collect();
             for item in items {
-                let path = path.item(&key_of(item, &keys));
-                fields.add(path.clone());
-                collect(item, schema.and_then(|schema| schema.get("items")), &path, fields);
+                let key = key_of(item, &keys);
+                let (path, beside) = (path.item(&key), known.get(&word_of(&key)).copied());
+                visit(&path, &Part { value: item, beside, is_item: true, is_whole: false });
+                walk((item, beside), schema.and_then(|schema| schema.get("items")), &path, visit);
             }
         }
         (Make::Set, Value::Array(items)) if !items.is_empty() => {
+            let known: HashMap<String, &Value> = beside_items.map(|item| (item.to_string(), item)).collect();
             for item in items {
-                fields.add(path.member(item));
+                let beside = known.get(&item.to_string()).copied();
+                visit(&path.member(item), &Part { value: item, beside, is_item: true, is_whole: true });
             }
         }
-        _ => fields.add(path.clone()),
+        (make, _) => {
+            let is_whole = matches!(make, Make::Whole);
+            visit(path, &Part { value, beside, is_item: false, is_whole });
+        }
     }
 }
 
@@ -155,21 +232,26 @@ fn lay_over(below: &mut Value, above: &Value, schema: Option<&Value>) {
         }
         (Make::Keyed(keys), Value::Array(items)) if below.is_array() => {
             let Value::Array(place) = below else { return };
+            let word = |item: &Value| word_of(&key_of(item, &keys));
+            let mut known: HashMap<String, usize> =
+                place.iter().enumerate().rev().map(|(index, item)| (word(item), index)).collect();
             for item in items {
-                let key = key_of(item, &keys);
-                match place.iter_mut().find(|known| key_of(known, &keys) == key) {
-                    Some(known) => lay_over(known, item, schema.and_then(|schema| schema.get("items"))),
-                    None => place.push(item.clone()),
+                match known.get(&word(item)) {
+                    Some(at) => {
+                        lay_over(&mut place[*at], item, schema.and_then(|schema| schema.get("items")))
+                    }
+                    None => {
+                        known.insert(word(item), place.len());
+                        place.push(item.clone());
+                    }
                 }
             }
         }
         (Make::Set, Value::Array(items)) if below.is_array() => {
             let Value::Array(place) = below else { return };
-            for item in items {
-                if !place.contains(item) {
-                    place.push(item.clone());
-                }
-            }
+            let mut known: HashSet<String> = place.iter().map(Value::to_string).collect();
+            let new = items.iter().filter(|item| known.insert(item.to_string()));
+            place.extend(new.cloned().collect::<Vec<_>>());
         }
         _ => *below = above.clone(),
     }

@@ -67,11 +67,20 @@ async fn read(call: &Call<'_>, sent: Body) -> Result<(Value, Vec<String>), Failu
     }
     drop_nulls(&mut config);
     let warnings = write::drop_unknown(call, &mut config);
+    let schema = call.schema();
+    let structure = Structure::new(schema.as_deref(), call.kind.has_status);
+    let mut problems = write::check_fields(&structure, &config);
+    // What is said twice would be laid over itself, and one of the two go unheard.
+    let doubled = structure.doubled(&config);
+    problems.extend(doubled.iter().filter(|path| !path.is_of_metadata()).map(write::said_twice));
+    if !problems.is_empty() {
+        return Err(Failure::invalid(call.kind, call.name(), &problems));
+    }
     Ok((config, warnings))
 }
 
 /// A null says nothing.
-fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, inner| !inner.is_null());
@@ -100,13 +109,7 @@ async fn change(call: &Call<'_>, config: &Value) -> Result<Arc<hearth_engine::Ob
     let (manager, schema) = (call.manager(), call.schema());
     let (force, has_status) = (call.parameters.force, call.kind.has_status);
     let changed = write::change(call, move |old| {
-        write::check_version(&config, old)?;
-        if config["metadata"]["uid"].as_str().is_some_and(|uid| uid != old.uid()) {
-            return Err(WriteError::Conflict(format!(
-                "{} was deleted and made anew in the meantime",
-                old.key()
-            )));
-        }
+        write::check_preconditions(&config, old)?;
         let structure = Structure::new(schema.as_deref(), has_status);
         let applied = Applied { config: &config, manager: &manager, force };
         apply(&old.to_value(), &applied, &structure).map_err(|conflicts| {

@@ -8,6 +8,27 @@ use serde_json::Value;
 /// The most operations in one patch, as the Kubernetes API has it.
 const MOST_OPERATIONS: usize = 10_000;
 
+/// The most that all copies of one patch may take together, in bytes of JSON, as the Kubernetes API has it.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
+
+/// How deep an object may become, as deep as one can be read.
+const DEEPEST: usize = 128;
+
+/// What the copies of one patch have taken.
+#[derive(Default)]
+pub(crate) struct Copied(usize);
+
+impl Copied {
+    /// Counts before anything is copied, since each copy may double what the next one takes.
+    fn count(&mut self, value: &Value) -> Result<(), String> {
+        self.0 += value.to_string().len();
+        if self.0 > MOST_COPIED {
+            return Err(format!("its copies take over {MOST_COPIED} bytes; send what is meant instead"));
+        }
+        Ok(())
+    }
+}
+
 /// One operation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
@@ -52,13 +73,19 @@ impl Operation {
         Ok(operations)
     }
 
-    /// Applies one operation; the caller drops the value where one fails.
-    pub(crate) fn apply(&self, value: &mut Value) -> Result<(), String> {
+    /// Applies all of them; the caller drops the value where one fails.
+    pub(crate) fn apply_all(operations: &[Self], value: &mut Value) -> Result<(), String> {
+        let mut copied = Copied::default();
+        operations.iter().try_for_each(|operation| operation.apply(value, &mut copied))
+    }
+
+    fn apply(&self, value: &mut Value, all: &mut Copied) -> Result<(), String> {
         match self {
             Self::Add { path, value: added } => add(value, path, added.clone()),
             Self::Remove { path } => remove(value, path).map(drop),
             Self::Replace { path, value: new } => match value.pointer_mut(path) {
                 Some(place) => {
+                    check_depth(path, new)?;
                     *place = new.clone();
                     Ok(())
                 }
@@ -72,7 +99,9 @@ impl Operation {
                 add(value, path, moved)
             }
             Self::Copy { from, path } => {
-                let copied = value.pointer(from).cloned().ok_or_else(|| missing(from))?;
+                let copied = value.pointer(from).ok_or_else(|| missing(from))?;
+                all.count(copied)?;
+                let copied = copied.clone();
                 add(value, path, copied)
             }
             Self::Test { path, value: wanted } => {
@@ -97,7 +126,25 @@ fn split(path: &str) -> Result<(&str, String), String> {
     Ok((parent, last.replace("~1", "/").replace("~0", "~")))
 }
 
+/// Refuses what would make an object deeper than one that is sent may be.
+fn check_depth(path: &str, added: &Value) -> Result<(), String> {
+    if path.matches('/').count() + depth(added) > DEEPEST {
+        return Err(format!("{path:?} would lie deeper than {DEEPEST} levels"));
+    }
+    Ok(())
+}
+
+/// How many maps and lists lie within each other at most; no value here is deeper than can be walked.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 fn add(value: &mut Value, path: &str, added: Value) -> Result<(), String> {
+    check_depth(path, &added)?;
     if path.is_empty() {
         *value = added;
         return Ok(());
@@ -149,10 +196,40 @@ mod tests {
     use super::Operation;
 
     fn patched(mut value: Value, patch: Value) -> Result<Value, String> {
-        for operation in Operation::read_all(patch)? {
-            operation.apply(&mut value)?;
-        }
+        Operation::apply_all(&Operation::read_all(patch)?, &mut value)?;
         Ok(value)
+    }
+
+    #[test]
+    fn copies_that_double_each_other_are_refused_before_they_are_made() {
+        let copies = |count: usize| -> Value {
+            (0..count)
+                .map(|n| json!({"op": "copy", "from": "/spec", "path": format!("/spec/a{n}")}))
+                .collect()
+        };
+        let object = json!({"spec": {"text": "x".repeat(100)}});
+        assert!(patched(object.clone(), copies(10)).is_ok());
+        assert!(patched(object, copies(30)).unwrap_err().contains("bytes"));
+    }
+
+    #[test]
+    fn no_patch_makes_an_object_deeper_than_one_that_can_be_sent() {
+        let mut path = "/spec".to_owned();
+        let deeper = (0..12).map(|_| {
+            let copy = json!({"op": "copy", "from": "/spec", "path": format!("{path}/a")});
+            path = format!("{path}{}", path.replace("/spec", "/a"));
+            copy
+        });
+        let deeper: Value = deeper.collect();
+        let refused = patched(json!({"spec": {"a": {}}}), deeper).unwrap_err();
+        assert!(refused.contains("128 levels") || refused.contains("nothing at"), "{refused}");
+        let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        for op in ["add", "replace"] {
+            let patch = |levels| json!([{"op": op, "path": "/spec/a/b", "value": deep(levels)}]);
+            let object = json!({"spec": {"a": {"b": 1}}});
+            assert!(patched(object.clone(), patch(125)).is_ok());
+            assert!(patched(object, patch(126)).unwrap_err().contains("128 levels"));
+        }
     }
 
     #[test]

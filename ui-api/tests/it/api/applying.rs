@@ -192,3 +192,51 @@ async fn what_the_folder_put_there_stays_its_own_whatever_clients_write_of_it() 
     assert_eq!(cleared.code, StatusCode::OK, "{}", cleared.text);
     assert!(managers(&cleared.body).contains(&"manifests".to_owned()), "{}", cleared.text);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_is_not_said_stays_and_one_of_another_object_is_refused() {
+    let home = Home::start().await;
+    let made = home.app("photos").await;
+    let one = format!("{APPS}/photos/status");
+    home.merge(&one, &json!({ "status": { "summary": "Ready", "observedGeneration": 1 } })).await;
+    let head = [("content-type", "application/apply-patch+yaml")];
+    let path = format!("{one}?fieldManager=me");
+    for said in [json!({}), json!({ "status": null }), json!({ "status": { "summary": null } })] {
+        let mut config = json!({ "metadata": { "name": "photos", "uid": made["metadata"]["uid"] } });
+        config.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+        let written = home.send(Method::PATCH, &path, &head, config.to_string()).await;
+        assert_eq!(
+            (&written.body["status"]["summary"], &written.body["status"]["observedGeneration"]),
+            (&json!("Ready"), &json!(1)),
+            "{said}: {}",
+            written.body
+        );
+    }
+    let mut stranger = home.get(&format!("{APPS}/photos")).await.body;
+    stranger["metadata"]["uid"] = "another".into();
+    stranger["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    stranger["metadata"].as_object_mut().unwrap().remove("managedFields");
+    stranger["status"] = json!({ "summary": "Failed" });
+    let applied = home.send(Method::PATCH, &path, &head, stranger.to_string()).await;
+    for refused in [home.put(&one, &stranger).await, home.merge(&one, &stranger).await, applied] {
+        assert_eq!(refused.code, StatusCode::CONFLICT, "{}", refused.body);
+    }
+    assert_eq!(home.get(&format!("{APPS}/photos")).await.body["status"]["summary"], "Ready");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_twice_is_refused_though_it_could_be_laid_over_itself() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let mut wish = app("photos");
+    wish["spec"]["values"] = json!([{ "name": "A", "value": "1" }, { "name": "A", "value": "2" }]);
+    let refused = apply(&home, "me", true, &wish).await;
+    assert_eq!(refused.code, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.body);
+    assert!(fields(&refused)[0].starts_with("spec.values[name"), "{}", refused.body);
+    wish["spec"].as_object_mut().unwrap().remove("values");
+    let owner = json!({ "apiVersion": "hearth.dev/v1", "kind": "App", "name": "x", "uid": "u" });
+    wish["metadata"]["ownerReferences"] = json!([owner, owner]);
+    for refused in [apply(&home, "me", true, &wish).await, home.post(APPS, &wish).await] {
+        assert!(fields(&refused)[0].starts_with("metadata.ownerReferences[uid"), "{}", refused.body);
+    }
+}

@@ -60,6 +60,9 @@ async fn every_wrong_option_of_a_deletion_is_told_and_nothing_goes() {
             &["preconditions.uid", "preconditions.resourceVersion"],
         ),
         (json!([]), &[""]),
+        (json!({ "dryRun": "All" }), &["dryRun"]),
+        (json!({ "preconditions": "a-uid" }), &["preconditions"]),
+        (json!({ "orphanDependents": "true" }), &["orphanDependents"]),
     ] {
         let refused = home.send(Method::DELETE, &format!("{SECRETS}/s"), &[], body.to_string()).await;
         assert_eq!(
@@ -104,4 +107,20 @@ async fn a_collection_goes_by_selection_page_and_precondition() {
     let held = home.get(&format!("{SECRETS}/d")).await.body;
     assert_eq!(held["metadata"]["finalizers"], json!(["orphan"]));
     assert_eq!(delete("fieldSelector=metadata.uid%3Dx", json!({})).await.code, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_goes_in_one_namespace_and_by_a_selector_that_says_something() {
+    let home = Home::start().await;
+    secret(&home, "s", "a").await;
+    let everywhere = home.send(Method::DELETE, "/api/v1/secrets", &[], "").await;
+    assert_eq!(everywhere.code, StatusCode::METHOD_NOT_ALLOWED, "{}", everywhere.body);
+    for selector in ["!", "!%3Dkeep", "%3Dx", "%2C", "tier%3Da%2C%2Cb", "a%20b"] {
+        for kind in ["labelSelector", "fieldSelector"] {
+            let path = format!("{SECRETS}?{kind}={selector}");
+            let refused = home.send(Method::DELETE, &path, &[], "").await;
+            assert_eq!(refused.code, StatusCode::BAD_REQUEST, "{path}: {}", refused.body);
+        }
+    }
+    assert_eq!(home.get(&format!("{SECRETS}/s")).await.body["metadata"]["deletionTimestamp"], Value::Null);
 }

@@ -71,3 +71,17 @@ async fn a_hundred_writers_of_one_object_lose_nothing() {
     futures::future::join_all(writes).await;
     assert_eq!(apps.get("photos").await.unwrap().metadata.annotations.unwrap().len(), 100);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_patch_that_would_grow_without_end_is_refused() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let copies: Value =
+        (0..40).map(|n| json!({ "op": "copy", "from": "/spec", "path": format!("/spec/a{n}") })).collect();
+    let refused = json_patch(&home, &format!("{APPS}/photos"), copies).await;
+    assert_eq!(refused.code, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.body);
+    let many: Vec<String> = (0..6000).map(|n| format!("example.com/f{n}")).collect();
+    let refused = home.merge(&format!("{APPS}/photos"), &json!({ "metadata": { "finalizers": many } })).await;
+    assert_eq!(refused.code, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.body["message"].as_str().unwrap().contains("at most 5000"), "{}", refused.body);
+}

@@ -187,7 +187,7 @@ fn split(dice: &mut Dice, schema: &Value, whole: &Value) -> [Value; 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever three managers said before: what is said holds, is owned, and saying it again changes nothing; nothing
     /// of others changes but what was said otherwise; and every field that stands has an owner.
