@@ -24,8 +24,11 @@ use hearth_meta::{Condition, ObjectRef, Progress, Reason, Time, Unit, labels};
 
 use crate::fault::{blind, failed};
 use crate::wakes::wakes;
+use canonical::canonical;
 
 pub use crate::naming::image_name;
+
+mod canonical;
 
 /// Keeps images on this machine.
 pub struct ImageController {
@@ -58,18 +61,30 @@ impl ImagesSeen {
         containers: &[Arc<Object>],
     ) -> Self {
         let users = |name: &str| containers.iter().filter(|c| c.spec()["image"]["ref"] == name).count();
-        let same = |other: &&Arc<Object>| other.spec()["reference"] == wanted.object.spec.reference.as_str();
+        let name = canonical(&wanted.object.spec.reference);
+        let is_named_so =
+            |other: &&Arc<Object>| other.spec()["reference"].as_str().map(canonical) == Some(name.clone());
+        // Of two tags one may go and the other holds the image; a digest is held by no name of its own.
+        let id = here.as_ref().map(|here| here.id.as_str());
+        let is_held_by_none = |other: &Object| {
+            let said = other.spec()["reference"].as_str().unwrap_or_default();
+            name.contains('@') || said.contains('@')
+        };
+        let is_same = |other: &&Arc<Object>| {
+            let has_same_id = id.is_some() && other.status()["imageId"].as_str() == id;
+            is_named_so(other) || has_same_id && is_held_by_none(other)
+        };
         let is_other = |other: &&Arc<Object>| other.uid() != wanted.uid();
-        let mut others = images.iter().filter(same).filter(is_other);
+        let mut others = images.iter().filter(is_named_so).filter(is_other);
         let pulled =
             |other: &Arc<Object>| serde_json::from_value(other.status()["pulledAt"].clone()).ok().flatten();
         Self {
             leaving: leaving(here.as_ref(), wanted, images, containers),
-            here,
             users: i64::try_from(users(wanted.name())).unwrap_or(i64::MAX),
-            in_use: images.iter().filter(same).any(|image| users(image.name()) > 0),
-            shared: others.clone().any(|other| !other.is_going()),
+            in_use: images.iter().filter(is_same).any(|image| users(image.name()) > 0),
+            shared: images.iter().filter(is_same).filter(is_other).any(|other| !other.is_going()),
             pulled_for_another: others.find_map(pulled),
+            here,
         }
     }
 }

@@ -151,3 +151,39 @@ fn an_image_goes_only_once_the_last_container_made_of_it_is_replaced() {
     assert_eq!(planned(&[made_of("sha256:j", "newer", "web")]), removes);
     assert_eq!(planned(&[made_of("sha256:i", "other", "web")]), removes, "it wants the same by another name");
 }
+
+#[test]
+fn an_image_that_another_object_means_by_another_name_stays() {
+    let same = |status: ImageStatus| ImageStatus { image_id: Some("sha256:i".into()), ..status };
+    let named = |name: &str, reference: &str, status: ImageStatus| {
+        let mut wanted = image(name, status);
+        Arc::make_mut(&mut wanted.object).spec.reference = reference.into();
+        wanted
+    };
+    let going = gone(named("one", "postgres:17", same(pulled())));
+    // No container is made of it yet. Of one that was not looked at yet only its name is known.
+    for (other, stays) in [
+        (named("two", "docker.io/library/postgres:17", same(ImageStatus::default())), true),
+        (named("two", "docker.io/library/postgres:17", ImageStatus::default()), true),
+        (named("two", "postgres@sha256:d", same(ImageStatus::default())), true),
+        (named("two", "postgres@sha256:d", ImageStatus::default()), false),
+        (named("two", "postgres:newest", same(ImageStatus::default())), false),
+    ] {
+        let facts = seen(&going, here(), &[stored(&other, false)], &[]);
+        let steps = vec![ImageStep::Remove { reference: "postgres:17".into() }];
+        let wanted = if stays { Plan::nothing() } else { Plan::steps(steps) };
+        assert_eq!(plan(&going, &facts), wanted, "{:?}", other.object.spec.reference);
+        let used = seen(&going, here(), &[stored(&other, true)], &[container_of("two")]);
+        assert_eq!(plan(&going, &used), wanted, "a container is about to be made of it");
+    }
+}
+
+#[test]
+fn what_is_a_persons_own_by_another_name_does_not_become_hearths() {
+    let mine = ImageStatus { image_id: Some("sha256:i".into()), ..pulled() };
+    let wanted = image("theirs", ImageStatus { used_by: Some(0), present: true, ..ImageStatus::default() });
+    let mut other = image("ours", mine);
+    Arc::make_mut(&mut other.object).spec.reference = "web:2".into();
+    let facts = seen(&wanted, here(), &[stored(&other, false)], &[]);
+    assert_eq!(facts.pulled_for_another, None);
+}
