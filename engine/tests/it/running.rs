@@ -91,7 +91,7 @@ impl Running {
 
     /// Lets others run, where nothing tells when they have.
     pub(crate) async fn breathe(&self) {
-        for _ in 0..3000 {
+        for _ in 0..30_000 {
             tokio::task::yield_now().await;
         }
     }
