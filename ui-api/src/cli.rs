@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use hearth_meta::Timestamp;
 
 pub mod exit;
 pub mod output;
@@ -194,8 +195,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Carries out a command line with its output kept, as tests do.
 pub async fn run_kept(args: impl IntoIterator<Item = OsString>, out: &Output) -> Exit {
+    run_kept_at(args, None, out).await
+}
+
+/// The same at a moment of the caller's choice, by which all ages are told.
+pub async fn run_kept_at(
+    args: impl IntoIterator<Item = OsString>,
+    now: Option<Timestamp>,
+    out: &Output,
+) -> Exit {
     match Cli::try_parse_from(args) {
-        Ok(cli) => finish(cli, out).await,
+        Ok(cli) => finish(cli, now, out).await,
         Err(error) => {
             out.say(&error.to_string());
             Exit::Usage
@@ -205,7 +215,7 @@ pub async fn run_kept(args: impl IntoIterator<Item = OsString>, out: &Output) ->
 
 async fn interruptible(cli: Cli, out: &Output) -> Exit {
     tokio::select! {
-        exit = finish(cli, out) => exit,
+        exit = finish(cli, None, out) => exit,
         _ = tokio::signal::ctrl_c() => {
             out.say("interrupted; what was asked for goes on, see `hearth get all`");
             Exit::Interrupted
@@ -213,8 +223,8 @@ async fn interruptible(cli: Cli, out: &Output) -> Exit {
     }
 }
 
-async fn finish(cli: Cli, out: &Output) -> Exit {
-    concluded(Box::pin(dispatch(cli, out)).await, out)
+async fn finish(cli: Cli, now: Option<Timestamp>, out: &Output) -> Exit {
+    concluded(Box::pin(dispatch(cli, now, out)).await, out)
 }
 
 fn concluded(outcome: Outcome, out: &Output) -> Exit {
@@ -226,13 +236,14 @@ fn concluded(outcome: Outcome, out: &Output) -> Exit {
     }
 }
 
-async fn dispatch(cli: Cli, out: &Output) -> Outcome {
+async fn dispatch(cli: Cli, now: Option<Timestamp>, out: &Output) -> Outcome {
     let Globals { kubeconfig, context, namespace, from, .. } = &cli.globals;
     let reach = Reach {
         kubeconfig: kubeconfig.as_deref(),
         context: context.as_deref(),
         namespace: namespace.as_deref(),
         from: from.as_deref(),
+        now,
     };
     match cli.command {
         Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),

@@ -91,15 +91,29 @@ pub fn all(settings: &Settings) -> Vec<KindInfo> {
 /// The CRD of every kind of Hearth's own, as others may install or read them.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
-        App::crd(),
-        Revision::crd(),
-        Container::crd(),
-        Network::crd(),
-        Volume::crd(),
-        Image::crd(),
-        Route::crd(),
-        Token::crd(),
+        crd::<App>(),
+        crd::<Revision>(),
+        crd::<Container>(),
+        crd::<Network>(),
+        crd::<Volume>(),
+        crd::<Image>(),
+        crd::<Route>(),
+        crd::<Token>(),
     ]
+}
+
+/// The CRD of a kind, which says of the whole what it says of what is wanted.
+fn crd<K: CustomResourceExt>() -> CustomResourceDefinition {
+    let mut crd = K::crd();
+    for version in &mut crd.spec.versions {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let Some(schema) = schema else { continue };
+        let spec = schema.properties.as_ref().and_then(|fields| fields.get("spec"));
+        if let Some(text) = spec.and_then(|spec| spec.description.clone()) {
+            schema.description = Some(text);
+        }
+    }
+    crd
 }
 
 fn typed<K: Resource>(
@@ -117,7 +131,7 @@ fn typed<K: Resource>(
 }
 
 fn info<K: CustomResourceExt>(short_names: &'static [&'static str]) -> KindInfo {
-    let crd: CustomResourceDefinition = K::crd();
+    let crd = crd::<K>();
     let version = &crd.spec.versions[0];
     let columns = version.additional_printer_columns.iter().flatten().map(|column| Column {
         name: column.name.clone(),

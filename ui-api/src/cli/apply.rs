@@ -44,6 +44,9 @@ pub(super) struct Apply {
     /// Check everything, on the server too, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Exit with 20 where something was changed, or would be.
+    #[arg(long)]
+    detailed_exitcode: bool,
 }
 
 /// What became of one object.
@@ -65,16 +68,18 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
     let manifests = Manifests::read(&args.file, client.namespace(), true)?;
     let tried = rehearse(&manifests, client).await?;
     if args.dry_run {
+        let exit = args.ended(tried.iter().any(|effect| *effect != Effect::Unchanged));
         let reports =
             manifests.items.iter().zip(tried).map(|(manifest, effect)| report(manifest, effect, true));
         reports.for_each(|line| out.line(&line));
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
-    let mut applied = Vec::new();
+    let (mut applied, mut is_changed) = (Vec::new(), false);
     for manifest in &manifests.items {
         match put(manifest, client).await {
             Ok((effect, object)) => {
                 out.line(&report(manifest, effect, false));
+                is_changed |= effect != Effect::Unchanged;
                 warn(&object, out);
                 let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
                 if effect == Effect::Changed && generation > 1 && !manifest.target.kind.is_secret {
@@ -93,16 +98,19 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
     }
     applied.retain(Target::is_made_true);
     if args.wait {
-        return wait::for_all(
-            client,
-            out,
-            &applied,
-            &Goal::Verdict(hearth_meta::Verdict::Ready),
-            args.timeout,
-        )
-        .await;
+        let ready = Goal::Verdict(hearth_meta::Verdict::Ready);
+        let exit = wait::for_all(client, out, &applied, &ready, args.timeout).await?;
+        if exit != Exit::Done {
+            return Ok(exit);
+        }
     }
-    Ok(Exit::Done)
+    Ok(args.ended(is_changed))
+}
+
+impl Apply {
+    fn ended(&self, is_changed: bool) -> Exit {
+        if self.detailed_exitcode && is_changed { Exit::Changed } else { Exit::Done }
+    }
 }
 
 /// Tries every object on the server without keeping it, so that nothing is applied of a set with a bad one.

@@ -82,6 +82,8 @@ pub(super) struct Reach<'a> {
     pub(super) namespace: Option<&'a str>,
     /// A bundle to read in the place of a server.
     pub(super) from: Option<&'a Path>,
+    /// The moment by which ages are told, where it is not the present.
+    pub(super) now: Option<Timestamp>,
 }
 
 impl Reach<'_> {
@@ -92,7 +94,10 @@ impl Reach<'_> {
     pub(super) async fn client(&self) -> Result<Client, Failure> {
         match self.from {
             Some(file) => Client::of_bundle(file, self.namespace),
-            None => Client::open(self.kubeconfig, self.context, self.namespace).await,
+            None => {
+                let client = Client::open(self.kubeconfig, self.context, self.namespace).await?;
+                Ok(Client { as_of: self.now, ..client })
+            }
         }
     }
 }

@@ -92,7 +92,7 @@ async fn list(all_namespaces: bool, client: &Client, out: &Output) -> Outcome {
             item["kind"] = kind.kind.into();
             if let Some(target) = Target::of(&item).filter(|_| !item["status"]["drift"].is_null()) {
                 count += 1;
-                show(&target, &item, out);
+                show(&target, &item, client.now(), out);
             }
         }
     }
@@ -103,8 +103,7 @@ async fn list(all_namespaces: bool, client: &Client, out: &Output) -> Outcome {
 }
 
 /// What was changed, since when, and what can be answered.
-fn show(target: &Target, object: &Value, out: &Output) {
-    let now = Timestamp::now();
+fn show(target: &Target, object: &Value, now: Timestamp, out: &Output) {
     out.line(&format!("{}  {}", paint(Tone::Strong, &target.to_string()), told(object, now)));
     differences(object, now, out).iter().for_each(|line| out.line(&format!("  {line}")));
 }
@@ -139,7 +138,7 @@ async fn answer(args: Answered, word: &str, dry_run: bool, client: &Client, out:
     };
     let seen = args.seen.clone().unwrap_or_else(|| now.to_owned());
     if args.seen.is_none() && !dry_run {
-        show(&target, &object, out);
+        show(&target, &object, client.now(), out);
     }
     if args.seen.is_none() && !args.yes && !dry_run {
         let what = match word {

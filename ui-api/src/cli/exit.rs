@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done; for `diff`, no difference.
     Done = 0,
-    /// `diff` or `validate` found something.
+    /// `diff`, `doctor` or `test` found something.
     Differs = 1,
     /// Used wrongly.
     Usage = 2,
@@ -27,15 +27,17 @@ pub enum Exit {
     Unreachable = 9,
     /// Something that should never happen.
     Bug = 10,
+    /// For `apply --detailed-exitcode`, something was changed.
+    Changed = 20,
     /// Interrupted by the person; work on the server goes on.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code with its meaning, in the order of the numbers.
-    pub const TABLE: [(Self, &'static str); 12] = [
+    pub const TABLE: [(Self, &'static str); 13] = [
         (Self::Done, "done; diff: no difference"),
-        (Self::Differs, "diff, validate: differences or problems found"),
+        (Self::Differs, "diff, doctor, test: differences or problems found"),
         (Self::Usage, "the command was not understood"),
         (Self::Rejected, "refused: the file or the server's rules"),
         (Self::NotFound, "not found"),
@@ -45,6 +47,7 @@ impl Exit {
         (Self::Unwell, "wait: ended Failed or NeedsYou"),
         (Self::Unreachable, "no server answers"),
         (Self::Bug, "a fault of this program"),
+        (Self::Changed, "apply --detailed-exitcode: changed"),
         (Self::Interrupted, "interrupted; the work goes on"),
     ];
 

@@ -1,7 +1,7 @@
 //! `hearth get`: objects as the server lists them, in a table or in a form for programs.
 
 use clap::Args;
-use hearth_meta::{Scope, Timestamp};
+use hearth_meta::Scope;
 use serde_json::Value;
 
 use super::client::{Client, JSON, TABLE, Trouble};
@@ -32,7 +32,7 @@ pub(super) struct Get {
     /// Only with these labels, such as hearth.dev/app=photos.
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
-    /// table, wide, yaml, json, name, or jsonpath=TEMPLATE.
+    /// table, wide, yaml, json, name, jsonpath=TEMPLATE, or custom-columns=HEADING:.path,...
     #[arg(short, long, default_value = "table", value_parser = Form::parse)]
     output: Form,
     /// Go on, and show every change.
@@ -78,7 +78,7 @@ pub(super) async fn run(args: Get, client: &Client, out: &Output) -> Outcome {
                     other => other?,
                 };
                 let mut table = Table::default();
-                served.iter().for_each(|served| table.take(served, &columns, Timestamp::now()));
+                served.iter().for_each(|served| table.take(served, &columns, client.now()));
                 if table.is_empty() && many {
                     continue;
                 }
@@ -132,7 +132,7 @@ async fn tables_of(wide: bool, targets: &[Target], client: &Client, out: &Output
                     tables.push((target.kind.kind, Table::default()));
                     tables.len() - 1
                 });
-                tables[at].1.take(&served, &columns, Timestamp::now());
+                tables[at].1.take(&served, &columns, client.now());
             }
             // The others are still shown; the first that is missing decides how the command ends.
             Err(trouble) if trouble.is_not_found() => {

@@ -47,6 +47,9 @@ pub(super) struct Resume {
     /// The whole home; what was paused on its own stays so.
     #[arg(long)]
     all: bool,
+    /// Print what is written.
+    #[arg(long)]
+    show: bool,
 }
 
 /// Carries out `hearth pause`.
@@ -57,7 +60,7 @@ pub(super) async fn pause(args: Pause, client: &Client, out: &Output) -> Outcome
     let target = target_of(&args.object, args.all, client)?;
     client.one(&target).await?;
     let seconds = i64::try_from(args.span.as_secs()).unwrap_or(i64::MAX);
-    let until = Timestamp::from_second(Timestamp::now().as_second().saturating_add(seconds))
+    let until = Timestamp::from_second(client.now().as_second().saturating_add(seconds))
         .map_err(|_| Failure::usage("that is too far away; name a shorter span with --for"))?;
     let change = json!({ "metadata": { "annotations": { PAUSED_UNTIL: until.to_string() } } });
     if args.show {
@@ -103,7 +106,11 @@ pub(super) async fn resume(args: Resume, client: &Client, out: &Output) -> Outco
         out.note(&format!("{what} is not paused"));
         return Ok(Exit::Done);
     }
-    client.patch(&target, &json!({ "metadata": { "annotations": { PAUSED_UNTIL: null } } })).await?;
+    let change = json!({ "metadata": { "annotations": { PAUSED_UNTIL: null } } });
+    if args.show {
+        out.data(&yaml::written(&fragment(&target, &change)));
+    }
+    client.patch(&target, &change).await?;
     out.note(&format!("{what} goes on"));
     Ok(Exit::Done)
 }

@@ -1,7 +1,6 @@
 //! `hearth reconcile`: look again now, at one object or at everything.
 
 use clap::Args;
-use hearth_meta::Timestamp;
 use hearth_meta::labels::POKED_AT;
 use http::Method;
 use serde_json::json;
@@ -44,7 +43,7 @@ pub(super) async fn run(args: Reconcile, client: &Client, out: &Output) -> Outco
     }
     let target = parse_one(&args.object, client.namespace())?;
     client.one(&target).await?;
-    let change = json!({ "metadata": { "annotations": { POKED_AT: Timestamp::now().to_string() } } });
+    let change = json!({ "metadata": { "annotations": { POKED_AT: client.now().to_string() } } });
     if args.show {
         out.data(&yaml::written(&fragment(&target, &change)));
     }

@@ -17,6 +17,8 @@ mod edit;
 mod glance;
 mod effects;
 mod access;
+mod golden;
+mod exits;
 
 use hearth::cli::exit::Exit;
 use home::Home;

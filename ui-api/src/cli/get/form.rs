@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::jsonpath::Template;
 use super::super::output::Output;
 use super::super::resource::{Target, kind_called};
+use super::super::table::Table;
 use super::super::yaml;
 
 /// In which form objects are shown.
@@ -21,6 +22,8 @@ pub(in super::super) enum Form {
     Name,
     /// Parts of it.
     Path(Template),
+    /// A table of columns that are asked for, each a heading and a path.
+    Columns(Vec<(String, Template)>),
 }
 
 /// In which language whole objects are shown.
@@ -37,13 +40,19 @@ impl Form {
         if let Some(template) = text.strip_prefix("jsonpath=") {
             return Template::parse(template).map(Self::Path);
         }
+        if let Some(columns) = text.strip_prefix("custom-columns=") {
+            return columns.split(',').map(column).collect::<Result<_, _>>().map(Self::Columns);
+        }
         match text {
             "table" => Ok(Self::Table(false)),
             "wide" => Ok(Self::Table(true)),
             "yaml" => Ok(Self::Text(Language::Yaml)),
             "json" => Ok(Self::Text(Language::Json)),
             "name" => Ok(Self::Name),
-            _ => Err("write table, wide, yaml, json, name or jsonpath=TEMPLATE".into()),
+            _ => Err(
+                "write table, wide, yaml, json, name, jsonpath=TEMPLATE or custom-columns=HEADING:.path,..."
+                    .into(),
+            ),
         }
     }
 }
@@ -64,14 +73,40 @@ pub(super) fn named(item: &Value, kind: &KindInfo) -> Value {
 pub(super) fn show(form: &Form, shown: &Value, out: &Output) {
     match form {
         Form::Table(_) | Form::Name => {
-            let one = std::slice::from_ref(shown);
-            let items = shown["items"].as_array().map_or(one, Vec::as_slice);
-            items.iter().filter_map(Target::of).for_each(|target| out.line(&target.to_string()));
+            items_of(shown).iter().filter_map(Target::of).for_each(|target| out.line(&target.to_string()));
         }
         Form::Text(Language::Yaml) => out.data(&yaml::written(shown)),
         Form::Text(Language::Json) => out.line(&format!("{shown:#}")),
         Form::Path(template) => out.line(&template.fill(shown)),
+        Form::Columns(columns) => {
+            let headings: Vec<&str> = columns.iter().map(|(heading, _)| heading.as_str()).collect();
+            let mut table = Table::new(&headings);
+            for item in items_of(shown) {
+                table.push(columns.iter().map(|(_, path)| cell(path, item)).collect());
+            }
+            table.lines(out).iter().for_each(|line| out.line(line));
+        }
     }
+}
+
+/// `HEADING:.path`, as kubectl has it.
+fn column(text: &str) -> Result<(String, Template), String> {
+    match text.split_once(':') {
+        Some((heading, path)) if !heading.is_empty() && !path.is_empty() => {
+            Ok((heading.to_owned(), Template::parse(path)?))
+        }
+        _ => Err(format!("{text:?} is no column; write HEADING:.path, such as NAME:.metadata.name")),
+    }
+}
+
+fn cell(path: &Template, item: &Value) -> String {
+    let found = path.fill(item);
+    if found.is_empty() { "<none>".into() } else { found }
+}
+
+/// The items of a list, or the one object.
+fn items_of(shown: &Value) -> &[Value] {
+    shown["items"].as_array().map_or(std::slice::from_ref(shown), Vec::as_slice)
 }
 
 /// An object, or a list of them, without what few people want to see.

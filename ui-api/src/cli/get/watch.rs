@@ -19,6 +19,9 @@ pub(super) async fn watch(args: &Get, asked: Asked, client: &Client, out: &Outpu
         Asked::Objects(targets) if targets.len() == 1 => (targets[0].kind.clone(), targets[0].alone()),
         _ => return Err(Failure::usage("one kind or one object can be watched at a time")),
     };
+    if matches!(args.output, Form::Columns(_)) {
+        return Err(Failure::usage("columns of your own cannot be watched; use -o jsonpath=TEMPLATE"));
+    }
     let is_table = matches!(args.output, Form::Table(_));
     let columns = columns(
         matches!(args.output, Form::Table(true)),

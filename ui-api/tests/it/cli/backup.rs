@@ -1,16 +1,22 @@
 //! Backups and restores as a person makes them, against a running server and beside it.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hearth::cli::exit::Exit;
+use hearth::cli::output::Output;
 use hearth::server::{Server, ServerOptions};
+use hearth_capabilities::Containers;
 use hearth_engine::store::{Deletion, Preconditions};
 use hearth_engine::{Key, OpenOptions, Store, SystemClock, WriteOptions};
+use hearth_pretend::Machine;
 use serde_json::json;
 
 use super::home::Home;
+use super::whole::{PHOTOS, Whole};
 
 impl Home {
     fn data(&self) -> PathBuf {
@@ -291,4 +297,50 @@ async fn kube_message(file: &str) -> String {
     let client = kube::Client::try_from(config).unwrap();
     let request = http::Request::get("/apis").body(Vec::new()).unwrap();
     client.request::<serde_json::Value>(request).await.unwrap_err().to_string()
+
+/// The containers that are there.
+async fn ids(machine: &Machine) -> BTreeSet<String> {
+    machine.list().await.unwrap().into_iter().map(|container| container.id).collect()
+}
+
+/// How everything stands, by what people see of it.
+async fn standing(home: &Whole) -> String {
+    let columns = "-o=custom-columns=KIND:.kind,NAME:.metadata.name,UID:.metadata.uid,STATUS:.status.summary";
+    home.run(&["get", "all", "-A", columns]).await.out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_store_and_key_come_back_and_everything_is_as_before_with_nothing_made_anew() {
+    let home = Whole::start().await;
+    let secret =
+        "apiVersion: v1\nkind: Secret\nmetadata: { name: mail }\nstringData: { password: hunter2hunter2 }\n";
+    home.apply(secret, &[]).await;
+    home.apply(PHOTOS, &["--wait", "--timeout", "60s"]).await;
+    home.until(&["get", "container/caddy", "-n", "system"], "✓ Ready").await;
+    let before = standing(&home).await;
+    let containers = ids(&home.machine).await;
+    let file = home.folder.path().join("home.tar").display().to_string();
+    assert_eq!(home.run(&["backup", "create", &file]).await.exit, Exit::Done);
+    let Whole { running, folder, machine } = home;
+    running.stop().await;
+    let data = folder.path().join("data");
+    std::fs::remove_dir_all(&data).unwrap();
+    let (out, kept) = Output::kept(None);
+    let words = ["hearth", "restore", &file, "--yes", "--data-dir", data.to_str().unwrap()];
+    let exit = hearth::cli::run_kept(words.map(OsString::from), &out).await;
+    assert_eq!(exit, Exit::Done, "{}", kept.err());
+    let home = Whole::serve(folder, machine, None).await;
+    let said = home.run(&["recover", "status"]).await;
+    assert!(said.exit == Exit::Unwell && said.out.contains("Restored from a backup of 20"), "{said:?}");
+    assert_eq!(home.run(&["recover", "accept"]).await.exit, Exit::Done);
+    assert_eq!(
+        home.run(&["wait", "app/photos", "--for", "ready", "--timeout", "60s"]).await.exit,
+        Exit::Done
+    );
+    home.until(&["get", "container/caddy", "-n", "system"], "✓ Ready").await;
+    assert_eq!(standing(&home).await, before);
+    assert_eq!(ids(&home.machine).await, containers, "what ran goes on");
+    let said = home.run(&["get", "secret/mail", "--reveal", "-o", "jsonpath={.data.password}"]).await;
+    assert_eq!(said.out, "aHVudGVyMmh1bnRlcjI=\n");
+    home.running.stop().await;
 }

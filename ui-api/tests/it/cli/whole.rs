@@ -8,7 +8,7 @@ use hearth::cli::exit::Exit;
 use hearth::cli::output::Output;
 use hearth::config::Config;
 use hearth::serve::Running;
-use hearth_engine::{Clock, SystemClock};
+use hearth_engine::{Clock, Engine, SystemClock};
 use hearth_kinds::network::Pool;
 use hearth_pretend::Machine;
 use tempfile::TempDir;
@@ -51,7 +51,12 @@ impl Whole {
 
     /// One that keeps a folder of manifests, by its name in the home's folder.
     pub(crate) async fn start_with(manifests: Option<&str>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        Self::serve(tempfile::tempdir().unwrap(), Machine::new(clock), manifests).await
+    }
+
+    /// One whose folder and machine are there already.
+    pub(crate) async fn serve(folder: TempDir, machine: Machine, manifests: Option<&str>) -> Self {
         let config = Config {
             data_dir: folder.path().join("data"),
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -70,7 +75,6 @@ impl Whole {
             std::fs::create_dir(folder).unwrap();
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-        let machine = Machine::new(clock.clone());
         let running = Running::start_with(&config, clock, machine.clone().into()).await.unwrap();
         Self { running, folder, machine }
     }
@@ -119,6 +123,15 @@ impl Whole {
             said = self.run(words).await;
         }
         panic!("it never said {part:?}: {said:?}");
+    }
+}
+
+/// Goes on until nothing is under way, and for a moment longer, since what a backend has to tell may be on its way yet.
+pub(crate) async fn come_to_rest(engine: &Engine) {
+    let mut calm = 0;
+    while calm < 10 {
+        calm = if engine.is_idle() { calm + 1 } else { 0 };
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
