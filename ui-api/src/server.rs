@@ -7,6 +7,7 @@
 //! - `roles`, `places`: what they may do, and the door that holds them to it.
 //! - `limits`: how often they may ask.
 //! - `listen`: the ways in, and stopping.
+//! - `as_kubernetes`: Pods, a Node and their metrics, for programs made for Kubernetes.
 //! - `logs`, `history`, `preview`, `live`, `look`, `doctor`, `usage`, `recover`, `folder`, `backup`: what is no
 //!   resource.
 
@@ -46,6 +47,7 @@ mod live;
 mod look;
 mod doctor;
 mod usage;
+mod as_kubernetes;
 
 pub use recover::MachineView;
 
@@ -136,13 +138,15 @@ impl Server {
         let wire = Wire::new(store.clone(), Arc::new(tokens.clone()), VERSION, closing.clone())
             .reading_yaml(yaml_documents)
             // What the folder put here is told by its entries, and what no file declares any more goes.
-            .reserving(&[MANAGER]);
+            .reserving(&[MANAGER])
+            .showing(as_kubernetes::views());
         let behind = Behind {
             containers,
             engine,
             manifests,
             machine,
             backup: Arc::default(),
+            meter: as_kubernetes::metrics::Meter::default(),
             started: Moment::now(&**store.clock()),
             closing: closing.clone(),
         };

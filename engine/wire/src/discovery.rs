@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::accept::wants_aggregated;
 use crate::failure::Failure;
 use crate::router::Wire;
+use crate::views::View;
 use crate::{events, reviews};
 
 /// The type clients switch on.
@@ -88,7 +89,12 @@ pub(crate) async fn resources(
 /// Every kind served, those that are not stored included.
 pub(crate) fn kinds(wire: &Wire) -> Vec<KindInfo> {
     let unstored = [events::kind(""), events::kind(events::GROUP)].into_iter().chain(reviews::kinds());
-    wire.gate.kinds().cloned().chain(unstored).collect()
+    wire.gate
+        .kinds()
+        .cloned()
+        .chain(unstored)
+        .chain(wire.views.iter().map(|view| view.kind.clone()))
+        .collect()
 }
 
 fn resource_list(wire: &Wire, headers: &HeaderMap, group: &str, version: &str) -> Result<Response, Failure> {
@@ -97,7 +103,7 @@ fn resource_list(wire: &Wire, headers: &HeaderMap, group: &str, version: &str) -
     if kinds.is_empty() {
         return Err(Failure::no_such_place());
     }
-    let resources: Vec<Value> = kinds.iter().flat_map(listed).collect();
+    let resources: Vec<Value> = kinds.iter().flat_map(|kind| listed(wire, kind)).collect();
     let group_version = kinds[0].api_version();
     let list = json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources,
@@ -105,14 +111,14 @@ fn resource_list(wire: &Wire, headers: &HeaderMap, group: &str, version: &str) -
     Ok(plain(headers, &list))
 }
 
-fn listed(kind: &KindInfo) -> Vec<Value> {
+fn listed(wire: &Wire, kind: &KindInfo) -> Vec<Value> {
     let namespaced = kind.scope == Scope::Namespaced;
     let mut whole = json!({
         "name": kind.plural,
         "singularName": kind.singular,
         "namespaced": namespaced,
         "kind": kind.kind,
-        "verbs": verbs(kind),
+        "verbs": verbs(wire, kind),
         "shortNames": kind.short_names,
     });
     if let Some(categories) = categories(kind) {
@@ -128,10 +134,28 @@ fn listed(kind: &KindInfo) -> Vec<Value> {
             "verbs": VERBS_OF_STATUS,
         }));
     }
+    for part in view(wire, kind).map_or(&[][..], |view| view.parts) {
+        listed.push(json!({
+            "name": format!("{}/{part}", kind.plural),
+            "singularName": "",
+            "namespaced": namespaced,
+            "kind": kind.kind,
+            "verbs": ["get"],
+        }));
+    }
     listed
 }
 
-fn verbs(kind: &KindInfo) -> &'static [&'static str] {
+/// The view a kind is, if it is one.
+fn view<'a>(wire: &'a Wire, kind: &KindInfo) -> Option<&'a View> {
+    let is_same = |other: &KindInfo| other.api_version() == kind.api_version() && other.kind == kind.kind;
+    wire.views.iter().find(|view| is_same(&view.kind))
+}
+
+fn verbs(wire: &Wire, kind: &KindInfo) -> &'static [&'static str] {
+    if let Some(view) = view(wire, kind) {
+        return view.verbs;
+    }
     match kind.kind {
         "Event" => &VERBS_OF_EVENTS,
         // A question is asked and forgotten.
@@ -175,7 +199,7 @@ fn aggregated_group(wire: &Wire, name: &str) -> Value {
         .iter()
         .map(|version| {
             let here = kinds.iter().filter(|kind| kind.group == name && kind.version == *version);
-            let resources: Vec<Value> = here.map(aggregated_resource).collect();
+            let resources: Vec<Value> = here.map(|kind| aggregated_resource(wire, kind)).collect();
             json!({ "version": version, "freshness": "Current", "resources": resources })
         })
         .collect();
@@ -183,14 +207,14 @@ fn aggregated_group(wire: &Wire, name: &str) -> Value {
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn aggregated_resource(kind: &KindInfo) -> Value {
+fn aggregated_resource(wire: &Wire, kind: &KindInfo) -> Value {
     let response = json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });
     let mut resource = json!({
         "resource": kind.plural,
         "responseKind": response,
         "scope": if kind.scope == Scope::Namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,
-        "verbs": verbs(kind),
+        "verbs": verbs(wire, kind),
         "shortNames": kind.short_names,
     });
     if let Some(categories) = categories(kind) {
@@ -199,6 +223,11 @@ fn aggregated_resource(kind: &KindInfo) -> Value {
     if kind.has_status {
         resource["subresources"] =
             json!([{ "subresource": "status", "responseKind": response, "verbs": VERBS_OF_STATUS }]);
+    }
+    let parts = view(wire, kind).map_or(&[][..], |view| view.parts);
+    if !parts.is_empty() {
+        let part = |part| json!({ "subresource": part, "responseKind": response, "verbs": ["get"] });
+        resource["subresources"] = parts.iter().map(part).collect();
     }
     resource
 }

@@ -7,6 +7,7 @@
 //! - `read` gets and lists (`options` says what may be asked together, `paging` where a list goes on), `watch` streams changes (`together` of many kinds at once), both through a `projection` (object, table, metadata);
 //! - `write` creates and updates, `delete` deletes, `patch` changes in part, `subresource` writes status,
 //!   and `ownership` keeps who set which field;
+//! - `views` shows what is stored as kinds that nobody stores, for reading;
 //! - `events` shows the store's events as objects, `reviews` says what one may do;
 //! - `discovery` and `openapi` tell clients what there is.
 //!
@@ -28,6 +29,7 @@ mod options;
 mod paging;
 mod read;
 mod projection;
+mod views;
 mod table;
 mod json_path;
 mod watch;
@@ -49,3 +51,4 @@ pub use access::{ALL, Actor, Asked, Gate, Grant, Granted, Rule, Strangers, Users
 pub use failure::Failure;
 pub use router::{Wire, YamlReader, router};
 pub use together::watch_together;
+pub use views::{Source, Standing, View, standing};

@@ -4,12 +4,14 @@
 //! write to one that publishes no document at all.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use hearth_engine::Store;
 use hearth_meta::{KindInfo, Scope};
 use serde_json::{Map, Value, json};
@@ -22,10 +24,13 @@ use crate::router::Wire;
 
 mod kubernetes;
 mod metadata;
+mod second;
 
 /// One document per group and version, by its path such as `apis/example.com/v1`.
 pub(crate) struct Documents {
     by_path: BTreeMap<String, Value>,
+    /// The same in the older form, made when it is first asked for.
+    second: OnceLock<Bytes>,
 }
 
 impl Documents {
@@ -42,6 +47,7 @@ impl Documents {
                 .into_iter()
                 .map(|(path, kinds)| (path.clone(), document_of(&path, &kinds)))
                 .collect(),
+            second: OnceLock::new(),
         }
     }
 }
@@ -70,10 +76,15 @@ pub(crate) async fn document(
     Ok(tagged(&headers, "application/json", document))
 }
 
-/// `/openapi/v2`: older clients ask for it and are content with an empty document in their own encoding.
-pub(crate) async fn second(headers: HeaderMap) -> Response {
+/// `/openapi/v2`: the older form, in the one encoding that clients read who ask for it.
+pub(crate) async fn second(State(wire): State<Wire>, headers: HeaderMap) -> Response {
     if accept::names(&headers, "proto-openapi") {
-        return ([(CONTENT_TYPE, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")], "")
+        let encoded =
+            wire.documents.second.get_or_init(|| second::encoded(wire.documents.by_path.values()).into());
+        return (
+            [(CONTENT_TYPE, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")],
+            encoded.clone(),
+        )
             .into_response();
     }
     Json(json!({ "swagger": "2.0", "info": { "title": "hearth", "version": "v1" }, "paths": {}, "definitions": {} }))

@@ -11,6 +11,7 @@ use crate::paging::ListMeta;
 use crate::parameters::IncludeObject;
 use crate::table;
 use crate::target::Call;
+use crate::views::Source;
 
 /// The API version of tables and bare metadata.
 const META: &str = "meta.k8s.io/v1";
@@ -22,13 +23,19 @@ pub(crate) struct Projection {
     include: IncludeObject,
     kind: KindInfo,
     now: Timestamp,
+    source: Option<Source>,
+    cells: fn(&Value) -> Vec<Value>,
 }
 
 impl Projection {
     /// What a request asks for.
     pub(crate) fn of(call: &Call<'_>) -> Self {
         let now = call.store().clock().now();
-        Self::new(call.kind, call.form, call.parameters.include, now)
+        let plain = Self::new(call.kind, call.form, call.parameters.include, now);
+        match call.source {
+            Some(source) => Self { source: Some(source), cells: source.cells, ..plain },
+            None => plain,
+        }
     }
 
     /// Objects of `kind` in one form, their ages as of `now`.
@@ -36,7 +43,12 @@ impl Projection {
         // The schema is the most of a kind by far, and a watch keeps this for as long as it lasts.
         let (columns, choose) = (kind.columns.clone(), kind.choose.clone());
         let kind = KindInfo { columns, choose, schema: None, finalizers: Vec::new(), ..*kind };
-        Self { form, include, kind, now }
+        Self { form, include, kind, now, source: None, cells: |_| Vec::new() }
+    }
+
+    /// The same, with cells for the columns without a path.
+    pub(crate) fn with_cells(self, cells: fn(&Value) -> Vec<Value>) -> Self {
+        Self { cells, ..self }
     }
 
     /// The same at another time.
@@ -46,6 +58,7 @@ impl Projection {
 
     /// One object.
     pub(crate) fn one(&self, object: &Object) -> Value {
+        let object = &*Source::shown(self.source, object);
         match self.form {
             Form::Object => self.whole(object),
             Form::Metadata => metadata_of(object),
@@ -56,13 +69,14 @@ impl Projection {
     /// One object of a watch; the columns of a table are told only once.
     pub(crate) fn next(&self, object: &Object, is_first: bool) -> Value {
         match self.form {
-            Form::Table => self.row_alone(object, is_first),
+            Form::Table => self.row_alone(&Source::shown(self.source, object), is_first),
             _ => self.one(object),
         }
     }
 
     /// A list of objects, with what is said of it.
     pub(crate) fn many(&self, objects: &[Arc<Object>], meta: &ListMeta) -> Value {
+        let objects: Vec<_> = objects.iter().map(|object| Source::shown(self.source, object)).collect();
         let objects = objects.iter().map(AsRef::as_ref);
         let (kind, api_version, items): (String, String, Vec<Value>) = match self.form {
             Form::Table => return self.table(objects, meta.to_value(), true),
@@ -130,7 +144,7 @@ impl Projection {
 
     fn row(&self, object: &Object) -> Value {
         let value = self.whole(object);
-        let cells = table::cells(&self.kind.columns, &value, self.now);
+        let cells = table::cells(&self.kind.columns, &value, (self.cells)(&value), self.now);
         match self.include {
             IncludeObject::None => json!({ "cells": cells }),
             IncludeObject::Metadata => json!({ "cells": cells, "object": metadata_of(object) }),

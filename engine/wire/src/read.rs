@@ -37,8 +37,13 @@ pub(crate) fn list(call: &Call<'_>) -> Result<Response, Failure> {
 pub(crate) fn listed(call: &Call<'_>) -> Result<(Vec<Arc<Object>>, ListMeta), Failure> {
     options::check_list(&call.parameters)?;
     let mark = call.parameters.next.as_deref().map(Mark::decode).transpose()?;
-    let page = page_for(call, mark.as_ref())?;
-    let paged = call.store().page(&call.query(), &page).map_err(|error| match (error, mark) {
+    let choice = call.choice();
+    let mut page = page_for(call, mark.as_ref())?;
+    if choice.is_some() {
+        // How many of a page would be left is not known before all are shown.
+        page.limit = None;
+    }
+    let mut paged = call.store().page(&call.query(), &page).map_err(|error| match (error, mark) {
         (PageError::NotYet { asked, newest }, _) => Failure::not_yet(asked, newest),
         (PageError::Expired(_), Some(mark)) => Failure::page_expired(&mark.in_what_stands()),
         (PageError::Expired(expired), None) => {
@@ -48,6 +53,9 @@ pub(crate) fn listed(call: &Call<'_>) -> Result<(Vec<Arc<Object>>, ListMeta), Fa
             ))
         }
     })?;
+    if let Some(choice) = choice {
+        paged.items.retain(|object| choice.takes(object));
+    }
     let last = paged.items.last().filter(|_| paged.has_more);
     let next = last.map(|last| {
         let Key { namespace, name, .. } = last.key();
@@ -66,7 +74,7 @@ fn page_for(call: &Call<'_>, mark: Option<&Mark>) -> Result<Page, Failure> {
                 "continue: this mark is of a list in another place; bring it back to where it came from",
             ));
         }
-        let after = Some(Key::new(call.kind.kind, namespace, name));
+        let after = Some(Key::new(call.stored(), namespace, name));
         return Ok(Page { at: mark.at, after, limit, left: mark.left });
     }
     let asked = call.parameters.resource_version.filter(|version| *version > 0);

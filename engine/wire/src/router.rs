@@ -13,7 +13,7 @@ use axum::http::{Extensions, HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use hearth_engine::Store;
-use hearth_meta::{Problem, Scope};
+use hearth_meta::{KindInfo, Problem, Scope};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -23,6 +23,7 @@ use crate::access::{Actor, Gate, Users};
 use crate::failure::Failure;
 use crate::parameters::Parameters;
 use crate::target::{Call, Target};
+use crate::views::View;
 use crate::{body, delete, discovery, events, openapi, patch, read, reviews, subresource, watch, write};
 
 /// Reads the documents of a text of YAML, or says everything that is wrong with it.
@@ -43,6 +44,8 @@ pub struct Wire {
     pub(crate) yaml: Option<YamlReader>,
     /// Managers of fields that nobody may be who speaks through this.
     pub(crate) reserved: &'static [&'static str],
+    /// Kinds that nobody stores.
+    pub(crate) views: Arc<[View]>,
     pub(crate) documents: Arc<openapi::Documents>,
     /// The schemas by kind, shared with writes that outlive their request.
     pub(crate) schemas: Arc<BTreeMap<&'static str, Arc<Value>>>,
@@ -67,6 +70,7 @@ impl Wire {
             closing,
             yaml: None,
             reserved: &[],
+            views: Arc::default(),
             documents,
             schemas: Arc::new(schemas),
         }
@@ -83,6 +87,12 @@ impl Wire {
     #[must_use]
     pub fn reserving(self, managers: &'static [&'static str]) -> Self {
         Self { reserved: managers, ..self }
+    }
+
+    /// The same, which also tells of these kinds, and serves those that are made of what is stored.
+    #[must_use]
+    pub fn showing(self, views: Vec<View>) -> Self {
+        Self { views: views.into(), ..self }
     }
 }
 
@@ -156,11 +166,18 @@ async fn resource(
     request: Request,
 ) -> Result<Response, Failure> {
     let target = Target::parse(path).ok_or_else(Failure::no_such_place)?;
-    let kind = wire
-        .gate
-        .kinds()
-        .find(|kind| kind.group == group && kind.version == version && kind.plural == target.plural)
-        .ok_or_else(Failure::no_such_place)?;
+    let is_named =
+        |kind: &KindInfo| kind.group == group && kind.version == version && kind.plural == target.plural;
+    let viewed = || {
+        wire.views
+            .iter()
+            .filter(|view| is_named(&view.kind))
+            .find_map(|view| Some((&view.kind, view.source?)))
+    };
+    let (kind, source) = match wire.gate.kinds().find(|kind| is_named(kind)) {
+        Some(kind) => (kind, None),
+        None => viewed().map(|(kind, source)| (kind, Some(source))).ok_or_else(Failure::no_such_place)?,
+    };
     target.check_scope(kind)?;
     let (parts, sent) = request.into_parts();
     let parameters = Parameters::parse(&parts.uri)?;
@@ -169,6 +186,7 @@ async fn resource(
     let call = Call {
         wire,
         kind,
+        source,
         parameters,
         form: Form::wanted(&parts.headers),
         agent: agent(&parts.headers),
@@ -185,6 +203,12 @@ async fn resource(
 /// What a request asks for, by its verb and its place.
 async fn dispatch(call: &Call<'_>, parts: &Parts, sent: Body) -> Result<Response, Failure> {
     let is_one = call.target.name.is_some();
+    if call.source.is_some() && parts.method != Method::GET {
+        let (method, kind) = (&parts.method, call.kind.kind);
+        return Err(Failure::not_allowed(format!(
+            "{method} is not offered here: a {kind} is only for reading"
+        )));
+    }
     match (&parts.method, call.target.subresource.as_deref()) {
         (&Method::GET, None) if call.parameters.watch => watch::answer(call),
         (&Method::GET, None) if is_one => read::get(call),

@@ -25,8 +25,13 @@ pub(crate) fn definitions(columns: &[Column]) -> Vec<Value> {
 }
 
 /// The cells of one object's row. What is not there is null, which clients print as nothing.
-pub(crate) fn cells(columns: &[Column], object: &Value, now: Timestamp) -> Vec<Value> {
-    let own = columns.iter().map(|column| cell(column, object, now));
+/// `filled` are those of the columns without a path, in their order.
+pub(crate) fn cells(columns: &[Column], object: &Value, filled: Vec<Value>, now: Timestamp) -> Vec<Value> {
+    let mut filled = filled.into_iter();
+    let own = columns.iter().map(|column| match column.json_path.is_empty() {
+        true => filled.next().unwrap_or_default(),
+        false => cell(column, object, now),
+    });
     std::iter::once(object["metadata"]["name"].clone()).chain(own).collect()
 }
 
@@ -120,7 +125,7 @@ mod tests {
         });
         let now: Timestamp = "2030-01-01T00:00:30Z".parse().unwrap();
         assert_eq!(
-            cells(&columns, &object, now),
+            cells(&columns, &object, Vec::new(), now),
             [json!("a"), json!("a.local,b.local"), json!(3), json!(null), json!("30s"), json!("App/x")]
         );
     }

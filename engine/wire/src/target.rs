@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::ownership::{self, Author};
 use crate::parameters::Parameters;
 use crate::router::Wire;
+use crate::views::{Choice, Source, is_of_both};
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(crate) struct Target {
 pub(crate) struct Call<'a> {
     pub(crate) wire: &'a Wire,
     pub(crate) kind: &'a KindInfo,
+    /// What its objects are made of, where nobody stores them.
+    pub(crate) source: Option<Source>,
     pub(crate) target: Target,
     pub(crate) parameters: Parameters,
     pub(crate) form: Form,
@@ -101,19 +104,32 @@ impl Call<'_> {
         self.target.name.as_deref().unwrap_or_default()
     }
 
+    /// The kind that is stored of it.
+    pub(crate) fn stored(&self) -> &'static str {
+        self.source.map_or(self.kind.kind, |source| source.kind)
+    }
+
+    /// What is asked for that only shows once an object is shown.
+    pub(crate) fn choice(&self) -> Option<Choice> {
+        Choice::of(self.kind, self.source?, &self.parameters.fields)
+    }
+
     /// The key of the object the path names.
     pub(crate) fn key(&self) -> Key {
-        Key::new(self.kind.kind, self.target.namespace.clone().unwrap_or_default(), self.name())
+        Key::new(self.stored(), self.target.namespace.clone().unwrap_or_default(), self.name())
     }
 
     /// The objects the path and the selectors ask for.
     pub(crate) fn query(&self) -> Query {
         let mut query = Query {
-            kind: self.kind.kind.to_owned(),
+            kind: self.stored().to_owned(),
             namespace: self.target.namespace.clone(),
             labels: self.parameters.labels.clone(),
             fields: self.parameters.fields.clone(),
         };
+        if self.source.is_some() {
+            query.fields.retain(is_of_both);
+        }
         if let Some(name) = &self.target.name {
             let named = Requirement::In("metadata.name".into(), vec![name.clone()]);
             query.fields.push(named);

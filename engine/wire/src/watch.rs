@@ -3,7 +3,7 @@
 //! A watcher that does not keep up is told so (410) and lists again. A watch that was asked to begin with what
 //! stands (`sendInitialEvents`) marks where that ends, since clients wait for the mark.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::options;
 use crate::projection::Projection;
 use crate::target::Call;
+use crate::views::Choice;
 
 /// How long a watch lasts whose client does not say.
 pub(crate) const DEFAULT_LENGTH: Duration = Duration::from_secs(45 * 60);
@@ -49,6 +50,12 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
     } else {
         (Vec::new(), from)
     };
+    // What stands now was listed before, whoever goes on from a version.
+    let chosen = call.choice().map(|choice| {
+        let known = if starts_with_all { Vec::new() } else { store.list(&query).items };
+        let seen = known.iter().filter(|object| choice.takes(object)).map(|object| object.uid().to_owned());
+        Chosen { seen: seen.collect(), choice }
+    });
     let clock = store.clock();
     let projection = Projection::of(call);
     // What went wrong is told within the stream: clients heed it there, and list again.
@@ -73,6 +80,7 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
         store: store.clone(),
         closing: call.wire.closing.clone(),
         projection,
+        chosen,
     };
     Ok(streamed(stream::unfold(feed, Feed::frame)))
 }
@@ -112,6 +120,29 @@ struct Feed {
     is_over: bool,
     ends: Duration,
     bookmark_due: Option<Duration>,
+    chosen: Option<Chosen>,
+}
+
+/// Which objects a watch tells of that only shows once they are shown.
+struct Chosen {
+    choice: Choice,
+    /// Those it has told of, by uid.
+    seen: HashSet<String>,
+}
+
+impl Chosen {
+    /// What happened in view of whoever chose: what no longer fits is gone to them, and what fits anew has come.
+    fn told(&mut self, kind: ChangeKind, object: &Object) -> Option<ChangeKind> {
+        let takes = kind != ChangeKind::Deleted && self.choice.takes(object);
+        let was_seen =
+            if takes { !self.seen.insert(object.uid().to_owned()) } else { self.seen.remove(object.uid()) };
+        match (takes, was_seen) {
+            (true, true) => Some(ChangeKind::Modified),
+            (true, false) => Some(ChangeKind::Added),
+            (false, true) => Some(ChangeKind::Deleted),
+            (false, false) => (kind == ChangeKind::Deleted).then_some(ChangeKind::Deleted),
+        }
+    }
 }
 
 impl Feed {
@@ -171,6 +202,11 @@ impl Feed {
     }
 
     fn put(&mut self, frame: &mut BytesMut, kind: ChangeKind, object: &Object) {
+        let told = match &mut self.chosen {
+            Some(chosen) => chosen.told(kind, object),
+            None => Some(kind),
+        };
+        let Some(kind) = told else { return };
         let is_first = std::mem::take(&mut self.is_first);
         frame.put(line(word(kind), &self.projection.next(object, is_first)));
     }

@@ -10,6 +10,7 @@ use hearth_wire::{Actor, Asked, Failure, Gate, Granted};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::as_kubernetes::metrics::Meter;
 use super::recover::MachineView;
 use crate::doctor::Moment;
 use crate::serve::manifests::Folder;
@@ -23,6 +24,8 @@ pub(super) struct Behind {
     pub(super) machine: Option<MachineView>,
     /// Held while a backup is made: one at a time.
     pub(super) backup: Arc<Mutex<()>>,
+    /// The last readings of what containers and the machine use.
+    pub(super) meter: Meter,
     /// When the server was started.
     pub(super) started: Moment,
     /// Cancelled when the server stops.

@@ -84,13 +84,14 @@ fn rule(verbs: &[&'static str], group: &'static str, resources: &[&'static str])
 fn seen() -> Vec<Rule> {
     vec![
         rule(&READ, OWN, &[SEEN, SEEN_STATUS].concat()),
-        rule(&READ, "", &["events", "namespaces"]),
+        rule(&READ, "", &["events", "namespaces", "pods"]),
+        rule(&["get", "list"], "metrics.k8s.io", &["pods"]),
         rule(&READ, "events.k8s.io", &["events"]),
     ]
 }
 
 fn records() -> Vec<Rule> {
-    vec![rule(&["get"], OWN, &RECORDS)]
+    vec![rule(&["get"], OWN, &RECORDS), rule(&["get"], "", &["pods/log"])]
 }
 
 /// What a member writes.
@@ -107,7 +108,13 @@ fn own() -> Vec<Rule> {
 
 fn of_machine() -> Vec<Rule> {
     let places = Rule { verbs: vec!["get"], paths: PLACES.to_vec(), ..Rule::default() };
-    vec![rule(&READ, OWN, &["images", "images/status"]), rule(&["get"], OWN, &["images/history"]), places]
+    vec![
+        rule(&READ, OWN, &["images", "images/status"]),
+        rule(&["get"], OWN, &["images/history"]),
+        rule(&READ, "", &["nodes"]),
+        rule(&["get", "list"], "metrics.k8s.io", &["nodes"]),
+        places,
+    ]
 }
 
 #[cfg(test)]
@@ -155,6 +162,11 @@ mod tests {
             ("get", own, "containers/log", "anna", [true, true, true]),
             ("get", own, "apps/history", "anna", [true, true, true]),
             ("update", own, "containers/drift", "anna", [true, false, false]),
+            ("list", "", "pods", "anna", [true, true, true]),
+            ("get", "", "pods/log", "anna", [true, true, true]),
+            ("get", "", "pods/log", "household", [false, false, true]),
+            ("list", "metrics.k8s.io", "pods", "ben", [false, false, true]),
+            ("get", "", "nodes", "", [false, false, true]),
             ("get", "", "secrets", "anna", [true, false, false]),
             ("list", "", "events", "anna", [true, true, true]),
             ("create", "", "events", "anna", [true, false, false]),

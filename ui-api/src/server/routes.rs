@@ -7,6 +7,7 @@ use axum::routing::{get, post};
 use hearth_engine::Store;
 use hearth_wire::{Wire, watch_together};
 
+use super::as_kubernetes::{metrics, nodes, pod_logs};
 use super::places::{Door, LifeSigns};
 use super::sign_in::Gatekeeper;
 use super::{
@@ -55,6 +56,11 @@ pub(super) fn router(wire: Wire, door: Door, store: Store, gatekeeper: Gatekeepe
         // A folder on the server's disk is no object, and what it asks is about many at once.
         .route("/hearth/v1/manifests", get(folder::status).post(folder::answer))
         .route("/hearth/v1/recover/adopt", post(recover::adopt))
+        // What programs made for Kubernetes read, of which nothing is kept: a log, the machine, and what is used.
+        .route("/api/v1/namespaces/{namespace}/pods/{name}/log", get(pod_logs::answer))
+        .route("/api/v1/nodes", get(nodes::answer))
+        .route("/api/v1/nodes/{name}", get(nodes::answer))
+        .route("/apis/metrics.k8s.io/v1beta1/{*place}", get(metrics::answer))
         // A whole home in one file, which holds every secret; and what copies there are of its store.
         .route("/hearth/v1/backup", get(backup::answer))
         .route("/hearth/v1/copies", get(backup::copies))

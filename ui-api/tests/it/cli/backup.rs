@@ -297,6 +297,7 @@ async fn kube_message(file: &str) -> String {
     let client = kube::Client::try_from(config).unwrap();
     let request = http::Request::get("/apis").body(Vec::new()).unwrap();
     client.request::<serde_json::Value>(request).await.unwrap_err().to_string()
+}
 
 /// The containers that are there.
 async fn ids(machine: &Machine) -> BTreeSet<String> {
