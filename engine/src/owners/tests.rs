@@ -1,5 +1,4 @@
 //! What only the sweep finds is found however much else goes on.
-#![expect(clippy::disallowed_methods, reason = "the store works on a thread of SQLite's, in real time")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -67,7 +67,7 @@ fn is_last(object: &Value) -> bool {
 async fn heard(mut lines: Lines) -> Vec<u64> {
     let mut heard = Vec::new();
     loop {
-        let Some(line) = lines.next().await else { panic!("it ended after {:?}", heard.last()) };
+        let line = lines.next().await.expect("it goes on to the last version");
         assert_eq!(line["type"], "MODIFIED", "{line}");
         heard.push(version(&line["object"]));
         if is_last(&line["object"]) {
@@ -80,7 +80,7 @@ async fn heard(mut lines: Lines) -> Vec<u64> {
 async fn followed(mut stream: Stream) -> BTreeMap<String, u64> {
     let (mut found, mut newest) = (BTreeMap::new(), 0);
     loop {
-        let Some(event) = stream.next().await else { panic!("it ended after {newest}") };
+        let event = stream.next().await.expect("it goes on to the last version");
         let object = &event.data["object"];
         if !["ADDED", "MODIFIED"].contains(&event.data["type"].as_str().unwrap()) {
             continue;

@@ -60,7 +60,8 @@ impl Stream {
         let mut told = Vec::new();
         while told.len() < count {
             let next = tokio::time::timeout(Duration::from_secs(20), self.next()).await;
-            let Event { data, .. } = next.unwrap_or_else(|_| panic!("no more than {told:?}")).unwrap();
+            assert!(next.is_ok(), "no more than {told:?}");
+            let Event { data, .. } = next.unwrap().unwrap();
             let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
             let name = match data["object"]["code"].as_u64() {
                 Some(code) => code.to_string(),
