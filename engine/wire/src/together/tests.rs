@@ -1,3 +1,5 @@
+//! What a stream of many kinds tells, change by change and list by list.
+
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue};

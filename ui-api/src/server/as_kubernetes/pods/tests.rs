@@ -1,3 +1,5 @@
+//! Every state of a Container, in the words of a Pod.
+
 use hearth_engine::Object;
 use serde_json::{Value, json};
 
