@@ -214,11 +214,15 @@ pub async fn run_kept_at(
 }
 
 async fn interruptible(cli: Cli, out: &Output) -> Exit {
-    tokio::select! {
-        exit = finish(cli, None, out) => exit,
-        _ = tokio::signal::ctrl_c() => {
-            out.say("interrupted; what was asked for goes on, see `hearth get all`");
-            Exit::Interrupted
+    let mut work = std::pin::pin!(finish(cli, None, out));
+    loop {
+        tokio::select! {
+            exit = &mut work => return exit,
+            // The editor has the terminal, and what it makes of the key is its own affair.
+            _ = tokio::signal::ctrl_c() => if !edit::is_editor_open() {
+                out.say("interrupted; what was asked for goes on, see `hearth get all`");
+                return Exit::Interrupted;
+            },
         }
     }
 }

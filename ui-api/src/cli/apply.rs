@@ -77,13 +77,16 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
     let (mut applied, mut is_changed) = (Vec::new(), false);
     for manifest in &manifests.items {
         match put(manifest, client).await {
-            Ok((effect, object)) => {
+            Ok((effect, before, object)) => {
                 out.line(&report(manifest, effect, false));
                 is_changed |= effect != Effect::Unchanged;
                 warn(&object, out);
-                let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
-                if effect == Effect::Changed && generation > 1 && !manifest.target.kind.is_secret {
-                    out.note(&format!("  {}", undo(&manifest.target, client, generation - 1)));
+                let can_be_undone = effect == Effect::Changed && !manifest.target.kind.is_secret;
+                if let Some(undo) = before
+                    .filter(|_| can_be_undone)
+                    .and_then(|it| undo(&manifest.target, client, &it, &object))
+                {
+                    out.note(&format!("  {undo}"));
                 }
                 applied.push(manifest.target.clone());
             }
@@ -143,8 +146,9 @@ async fn rehearse(manifests: &Manifests, client: &Client) -> Result<Vec<Effect>,
     if problems.is_empty() { Ok(effects) } else { Err(manifests.rejected(problems, "nothing was changed")) }
 }
 
-/// Writes one object, trying again where only something else than its spec has changed in between.
-async fn put(manifest: &Manifest, client: &Client) -> Result<(Effect, Value), Failure> {
+/// Writes one object, trying again where only something else than its spec has changed in between. What became of it,
+/// as it was read before, if it was there, and as it was written.
+async fn put(manifest: &Manifest, client: &Client) -> Result<(Effect, Option<Value>, Value), Failure> {
     let mut generation = None;
     for _ in 0..TRIES {
         let before = client.find(&manifest.target).await?;
@@ -152,9 +156,12 @@ async fn put(manifest: &Manifest, client: &Client) -> Result<(Effect, Value), Fa
         if *generation.get_or_insert_with(|| now.clone()) != now {
             break;
         }
-        match write(manifest, before, client, false).await {
+        match write(manifest, before.clone(), client, false).await {
             Err(Trouble::Refused(Refusal { code: 409, .. })) => {}
-            written => return Ok(written?),
+            written => {
+                let (effect, object) = written?;
+                return Ok((effect, before, object));
+            }
         }
     }
     let message = format!("{} was changed by somebody else at the same moment", manifest.target);

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hearth_meta::problem::nearest;
@@ -34,6 +35,13 @@ pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 /// The namespace of a household, where none is said.
 const HOUSEHOLD: &str = "household";
 
+/// How long an answer may take, or the beginning of one that goes on: a server that works answers at once, but for one
+/// whose disk or Docker is very slow.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is said of a server that takes requests and gives no answer.
+const SILENT: &str = "it takes requests and does not answer them";
+
 /// A server, and who asks it for what.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -48,6 +56,8 @@ pub(crate) struct Client {
     beside: Option<(Output, Arc<Mutex<BTreeSet<String>>>)>,
     /// The moment that is asked about, where it is not the present.
     as_of: Option<Timestamp>,
+    /// How long an answer may take; without an end where it comes from this process.
+    patience: Option<Duration>,
 }
 
 /// Why the server did not do what was asked.
@@ -116,7 +126,8 @@ impl Client {
         if kubeconfig::is_socket(&path) {
             let namespace = namespace.unwrap_or(HOUSEHOLD).to_owned();
             let (http, address) = (socket::client(&path, &namespace), format!("unix://{}", path.display()));
-            return Ok(Self { socket: Some(path), ..Self::bare(http, address, namespace) });
+            let patience = Some(PATIENCE);
+            return Ok(Self { socket: Some(path), patience, ..Self::bare(http, address, namespace) });
         }
         let config = kubeconfig::load(&path, context).await?;
         let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
@@ -133,7 +144,7 @@ impl Client {
                 format!("the kubeconfig file {} cannot be used: {error}", path.display()),
             )
         })?;
-        Ok(Self { roots, ..Self::bare(http, address, namespace) })
+        Ok(Self { roots, patience: Some(PATIENCE), ..Self::bare(http, address, namespace) })
     }
 
     /// Reads a support bundle in the place of a server; nothing can be written to it.
@@ -161,13 +172,20 @@ impl Client {
     }
 
     fn bare(http: kube::Client, address: String, namespace: String) -> Self {
-        Self { http, address, namespace, roots: Vec::new(), socket: None, beside: None, as_of: None }
+        let (roots, socket, beside, as_of) = (Vec::new(), None, None, None);
+        Self { http, address, namespace, roots, socket, beside, as_of, patience: None }
     }
 
     /// The same client, which shows what the server says beside its answers, each once.
     #[must_use]
     pub(super) fn telling(self, out: &Output) -> Self {
         Self { beside: Some((out.clone(), Arc::default())), ..self }
+    }
+
+    /// The same client, for an answer that is known to take longer than others.
+    #[must_use]
+    pub(super) fn patient(&self, patience: Duration) -> Self {
+        Self { patience: self.patience.map(|usual| usual.max(patience)), ..self.clone() }
     }
 
     /// Where the server is.
@@ -263,20 +281,36 @@ impl Client {
         self.send(Method::PATCH, &path, MERGE_PATCH, change).await
     }
 
+    /// Waits for an answer, but not for ever.
+    ///
+    /// # Errors
+    /// It did not come; or what it says itself.
+    pub(super) async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        let Some(patience) = self.patience else { return answer.await };
+        tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| {
+            let why = format!("{SILENT} (waited {} s)", patience.as_secs());
+            Err(Trouble::Unreachable { address: self.address.clone(), why })
+        })
+    }
+
     /// Opens an answer that comes line by line, such as a watch or a log.
     ///
     /// # Errors
     /// See [`Trouble`].
     pub(super) async fn lines(&self, path: &str, accept: &str) -> Result<Lines, Trouble> {
         let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
-        let response = self.exchange(request).await?;
+        // How long it goes on is for whoever reads it to say.
+        let response = self.in_time(self.exchange(request)).await?;
         if response.status().is_success() {
             return Ok(Lines { body: response.into_body(), kept: Vec::new(), address: self.address.clone() });
         }
-        Err(self.refusal(response).await)
+        self.in_time(async { Err(self.refusal(response).await) }).await
     }
 
-    /// Writes an answer that is no JSON to `sink` as it comes, and returns how many bytes it was.
+    /// Writes an answer that is no JSON, and takes as long as it takes, to `sink` as it comes, and returns how many bytes it was.
     ///
     /// # Errors
     /// See [`Trouble`]; also where the sink takes no more.
@@ -296,6 +330,10 @@ impl Client {
     }
 
     async fn answer(&self, request: http::Result<Request<Body>>) -> Result<Value, Trouble> {
+        self.in_time(self.whole_answer(request)).await
+    }
+
+    async fn whole_answer(&self, request: http::Result<Request<Body>>) -> Result<Value, Trouble> {
         let response = self.exchange(request).await?;
         if !response.status().is_success() {
             return Err(self.refusal(response).await);
@@ -386,6 +424,12 @@ impl From<Trouble> for Failure {
                 Self::new(Exit::Unreachable, format!("the server at {address} cannot be trusted: {why}"))
                     .next("the kubeconfig file is of another server; take the admin.kubeconfig of this one")
             }
+            Trouble::Unreachable { address, why } if why.starts_with(SILENT) => {
+                let message =
+                    format!("the server at {address} hangs: {why}; what was asked for may yet be done");
+                Self::new(Exit::Unreachable, message)
+                    .next("see what is wrong with `hearth doctor --data-dir DIR`, then restart it")
+            }
             Trouble::Unreachable { address, why } => {
                 Self::new(Exit::Unreachable, format!("no server answers at {address}: {why}"))
                     .next("start it with `hearth serve`, or name another one with --kubeconfig FILE")
@@ -468,3 +512,6 @@ impl Lines {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ mod merge;
 mod editor;
 
 use buffer::Buffer;
+pub(super) use editor::is_open as is_editor_open;
 
 /// How often a write is tried again when only something else has changed in between.
 const TRIES: usize = 10;
@@ -50,7 +51,8 @@ pub(super) struct Edit {
 struct Sitting<'a> {
     target: &'a Target,
     client: &'a Client,
-    /// What the text goes out from.
+    /// What the text goes out from: the object as it was opened, with what others made of a field where the person
+    /// was told of that.
     base: Value,
     buffer: Buffer,
 }
@@ -59,8 +61,13 @@ struct Sitting<'a> {
 enum Judged {
     /// Nothing differs from what is there.
     Unchanged,
-    /// It can be sent: the object to be written, as it was read last.
-    Good(Value),
+    /// It can be sent.
+    Good {
+        /// What is to be written.
+        wanted: Value,
+        /// What of it stood there when it was read last.
+        theirs: Value,
+    },
     /// Something is wrong; each with its line in the text, where it has one.
     Bad(Vec<Problem>),
 }
@@ -77,7 +84,7 @@ pub(super) async fn run(args: Edit, client: &Client, out: &Output) -> Outcome {
     }
     let object = client.one(&target).await?;
     let buffer = Buffer::make(&target, &object)?;
-    let mut sitting = Sitting { target: &target, client, base: object, buffer };
+    let mut sitting = Sitting { target: &target, client, base: buffer::shown(&object), buffer };
     match sitting.hold(&args, out).await {
         Ok(exit) => {
             sitting.buffer.remove();
@@ -107,7 +114,7 @@ impl Sitting<'_> {
                     problems.iter().for_each(|problem| out.say(&problem.to_string()));
                     self.buffer.show(problems)?;
                 }
-                Judged::Good(object) => return self.send(args, object, out).await,
+                Judged::Good { wanted, theirs } => return self.send(args, wanted, theirs, out).await,
             }
         }
     }
@@ -129,26 +136,28 @@ impl Sitting<'_> {
                 format!("must stay that of {}; another object is made with `hearth apply`", self.target);
             return Ok(Judged::Bad(vec![manifest.locate(Problem::new("metadata.name", message))]));
         }
-        let theirs = self.client.one(self.target).await?;
-        let (base, mine) = (buffer::shown(&self.base), buffer::shown(&manifest.value));
-        if base == mine {
+        let now = self.client.one(self.target).await?;
+        let (mine, theirs) = (buffer::shown(&manifest.value), buffer::shown(&now));
+        if self.base == mine {
             return Ok(Judged::Unchanged);
         }
-        let merged = merge::three_ways(&base, &mine, &buffer::shown(&theirs));
-        // From here on the text goes out from what others made of it, so that saving it again is an answer.
-        self.base = theirs.clone();
+        let merged = merge::three_ways(&self.base, &mine, &theirs);
         if !merged.conflicts.is_empty() {
             let tell =
                 |conflict: &merge::Conflict| manifest.locate(Problem::new(&conflict.field, conflict.words()));
-            return Ok(Judged::Bad(merged.conflicts.iter().map(tell).collect()));
+            let problems = merged.conflicts.iter().map(tell).collect();
+            // There the text goes out from what others made of it from now on, so that saving it again is an answer.
+            // What they changed elsewhere is not in the text, and is joined with it again.
+            self.base = merge::rebased(&self.base, &mine, &theirs);
+            return Ok(Judged::Bad(problems));
         }
-        let wanted = buffer::into(&theirs, &merged.value);
+        let wanted = buffer::into(&now, &merged.value);
         let path =
             format!("{}?fieldManager=hearth-edit&fieldValidation=Strict&dryRun=All", self.target.path());
         match self.client.send(Method::PUT, &path, JSON, &wanted).await {
-            Ok(_) => Ok(Judged::Good(wanted)),
+            Ok(_) => Ok(Judged::Good { wanted, theirs }),
             // Only its status changed since it was read; the write itself is tried again when that happens.
-            Err(Trouble::Refused(refusal)) if refusal.code == 409 => Ok(Judged::Good(wanted)),
+            Err(Trouble::Refused(refusal)) if refusal.code == 409 => Ok(Judged::Good { wanted, theirs }),
             Err(Trouble::Refused(refusal)) if !refusal.problems.is_empty() => Ok(Judged::Bad(
                 refusal.problems.into_iter().map(|problem| manifest.locate(problem)).collect(),
             )),
@@ -159,7 +168,7 @@ impl Sitting<'_> {
         }
     }
 
-    async fn send(&self, args: &Edit, mut wanted: Value, out: &Output) -> Outcome {
+    async fn send(&self, args: &Edit, mut wanted: Value, theirs: Value, out: &Output) -> Outcome {
         let change = preview_of(self.target, &buffer::shown(&wanted), self.client).await?;
         lines_of(&change, out).iter().for_each(|line| out.line(line));
         if !args.yes {
@@ -171,14 +180,17 @@ impl Sitting<'_> {
             match self.client.send(Method::PUT, &path, JSON, &wanted).await {
                 Err(Trouble::Refused(refusal)) if refusal.code == 409 => {}
                 written => {
-                    let generation = written?["metadata"]["generation"].as_i64().unwrap_or(1);
+                    let written = written?;
+                    let generation = written["metadata"]["generation"].as_i64().unwrap_or(1);
                     out.line(&format!("{} changed (generation {generation})", self.target));
-                    out.note(&undo(self.target, self.client, generation - 1));
+                    if let Some(undo) = undo(self.target, self.client, &wanted, &written) {
+                        out.note(&undo);
+                    }
                     return Ok(Exit::Done);
                 }
             }
             let now = self.client.one(self.target).await?;
-            if buffer::shown(&now) != buffer::shown(&self.base) {
+            if buffer::shown(&now) != theirs {
                 let message = format!("{} was changed by somebody else at the same moment", self.target);
                 return Err(Failure::new(Exit::Conflict, message)
                     .next("edit it again; what they changed is then joined with yours"));

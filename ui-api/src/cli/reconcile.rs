@@ -1,5 +1,7 @@
 //! `hearth reconcile`: look again now, at one object or at everything.
 
+use std::time::Duration;
+
 use clap::Args;
 use hearth_meta::labels::POKED_AT;
 use http::Method;
@@ -33,6 +35,9 @@ pub(super) struct Reconcile {
     show: bool,
 }
 
+/// How long a look at everything may take: the server says after 50 s what is still under way.
+const LOOK: Duration = Duration::from_secs(60);
+
 /// Carries out `hearth reconcile`.
 ///
 /// # Errors
@@ -53,7 +58,7 @@ pub(super) async fn run(args: Reconcile, client: &Client, out: &Output) -> Outco
 }
 
 async fn look_at_all(client: &Client, out: &Output) -> Outcome {
-    let look = client.send(Method::POST, PLACE, JSON, &json!({})).await?;
+    let look = client.patient(LOOK).send(Method::POST, PLACE, JSON, &json!({})).await?;
     let number = |field: &str| look[field].as_u64().unwrap_or_default();
     let took = format!("{} looks and {} steps in {} ms", number("turns"), number("steps"), number("millis"));
     if look["isIdle"] == true {

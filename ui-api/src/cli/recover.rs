@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use hearth_engine::{Clock, SystemClock};
@@ -27,6 +28,8 @@ use orphans::Orphans;
 const PLACE: &str = "/hearth/v1/recover";
 /// Where what stands is taken over.
 const ADOPT: &str = "/hearth/v1/recover/adopt";
+/// How long that may take: each thing is looked at on the machine.
+const ADOPTION: Duration = Duration::from_secs(300);
 
 /// See what does not belong together after a loss, and the way out of it.
 #[derive(Debug, Args)]
@@ -150,7 +153,10 @@ pub(super) async fn run(args: Recover, reach: &Reach<'_>, out: &Output) -> Outco
         What::KeepUndeclared => folder::answer(false, &reached(reach).await?, out).await,
         What::Adopt(args) => {
             let client = reached(reach).await?;
-            let answer = client.send(Method::POST, ADOPT, JSON, &json!({ "items": args.what })).await?;
+            let answer = client
+                .patient(ADOPTION)
+                .send(Method::POST, ADOPT, JSON, &json!({ "items": args.what }))
+                .await?;
             Ok(adopted(&answer, out))
         }
         What::Rebuild(args) => rebuild_store(*args, out).await,

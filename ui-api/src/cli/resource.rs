@@ -92,6 +92,11 @@ impl Target {
         self.kind.has_status && !self.kind.finalizers.is_empty()
     }
 
+    /// ` -n NAMESPACE`, where it is in another than the one that is meant anyway.
+    pub(super) fn elsewhere(&self, usual: &str) -> String {
+        elsewhere(self.namespace.as_deref(), usual)
+    }
+
     /// Its path on the server.
     pub(super) fn path(&self) -> String {
         format!("{}/{}", collection(&self.kind, self.namespace.as_deref()), encode(&self.name))
@@ -108,6 +113,12 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.singular, self.name)
     }
+}
+
+/// ` -n NAMESPACE` for advice about an object in another namespace than the one that is meant anyway.
+pub(crate) fn elsewhere(namespace: Option<&str>, usual: &str) -> String {
+    let other = namespace.filter(|namespace| *namespace != usual);
+    other.map(|namespace| format!(" -n {namespace}")).unwrap_or_default()
 }
 
 /// The path of a kind's objects, in one namespace or everywhere.

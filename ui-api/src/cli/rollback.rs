@@ -68,18 +68,22 @@ pub(super) async fn run(args: Rollback, client: &Client, out: &Output) -> Outcom
         out.note("nothing was changed");
         return Ok(Exit::Differs);
     }
-    let written = write(&target, object, spec, client).await?;
+    let written = write(&target, object.clone(), spec, client).await?;
     let now = &written["metadata"]["generation"];
     out.line(&format!("{target} is as at generation {generation} again (generation {now})"));
-    out.note(&undo(&target, client, now.as_i64().unwrap_or(1) - 1));
+    if let Some(undo) = undo(&target, client, &object, &written) {
+        out.note(&undo);
+    }
     Ok(Exit::Done)
 }
 
-/// How a write is taken back.
-pub(super) fn undo(target: &Target, client: &Client, generation: i64) -> String {
-    let elsewhere = target.namespace.as_deref().filter(|namespace| *namespace != client.namespace());
-    let place = elsewhere.map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
-    format!("undo: hearth rollback {target} --to {generation}{place}")
+/// How a write is taken back: by the generation that was read before it. One that left the spec as it was, such as of
+/// labels alone, is not taken back so.
+pub(super) fn undo(target: &Target, client: &Client, before: &Value, written: &Value) -> Option<String> {
+    let of = |object: &Value| object["metadata"]["generation"].as_i64();
+    let (before, written) = (of(before)?, of(written)?);
+    let place = target.elsewhere(client.namespace());
+    (before < written).then(|| format!("undo: hearth rollback {target} --to {before}{place}"))
 }
 
 fn gone(target: &Target) -> Failure {

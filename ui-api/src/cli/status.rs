@@ -70,7 +70,8 @@ pub(super) async fn run(_: Status, client: &Client, out: &Output) -> Outcome {
     let counted: Vec<String> = counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
     out.line(&format!("\nObjects: {}", if counted.is_empty() { "none".into() } else { counted.join(", ") }));
     if let Some(first) = unwell.first() {
-        out.note(&format!("see why with `hearth why {}{}`", first.target, elsewhere(&first.target, client)));
+        let place = first.target.elsewhere(client.namespace());
+        out.note(&format!("see why with `hearth why {}{place}`", first.target));
     }
     Ok(Exit::Done)
 }
@@ -97,12 +98,6 @@ fn headline(unwell: &[Unwell], checks: &[Check], out: &Output) -> String {
     paint(Tone::Bad, &format!("{} {}", out.sign("✗"), parts.join("; ")))
 }
 
-/// ` -n NAMESPACE`, where it is not the one that is meant anyway.
-fn elsewhere(target: &Target, client: &Client) -> String {
-    let other = target.namespace.as_deref().filter(|namespace| *namespace != client.namespace());
-    other.map(|namespace| format!(" -n {namespace}")).unwrap_or_default()
-}
-
 /// Every object that is not well, the graver first, and how many stand how.
 ///
 /// # Errors
@@ -116,11 +111,17 @@ pub(super) async fn survey(client: &Client) -> Result<(Vec<Unwell>, BTreeMap<Str
             other => other?,
         };
         for item in listings.iter().flat_map(|listing| listing["items"].as_array().into_iter().flatten()) {
-            let Some(verdict) = current_verdict(item) else { continue };
-            *counts.entry(verdict.to_string()).or_default() += 1;
-            if verdict != Verdict::Ready {
-                let word = |field: &str| item["metadata"][field].as_str().unwrap_or_default();
-                let target = Target::new(kind.clone(), word("namespace"), word("name"));
+            let word = |field: &str| item["metadata"][field].as_str().unwrap_or_default();
+            let target = Target::new(kind.clone(), word("namespace"), word("name"));
+            let verdict = current_verdict(item);
+            // Nobody has looked at what was asked for last, so nobody can say that it is well.
+            let is_unseen = verdict.is_none() && target.is_made_true();
+            let counted = verdict.map(|verdict| verdict.to_string());
+            let Some(counted) = counted.or_else(|| is_unseen.then(|| "asked for".to_owned())) else {
+                continue;
+            };
+            *counts.entry(counted).or_default() += 1;
+            if verdict != Some(Verdict::Ready) {
                 unwell.push(Unwell { target, object: item.clone() });
             }
         }

@@ -1,11 +1,12 @@
 //! What people declared: whether it came true, and what waits for them.
 
 use hearth_engine::diagnostics::Diagnostics;
-use hearth_engine::{Engine, Key, Store, pause};
-use hearth_kinds::SYSTEM;
+use hearth_engine::{Engine, Key, Object, Store, pause};
+use hearth_kinds::{HOUSEHOLD, SYSTEM};
 use hearth_meta::Verdict;
 
 use super::Check;
+use crate::cli::resource::elsewhere;
 use crate::serve::manifests::Standing as FolderStanding;
 
 /// So many objects are named; the rest are counted.
@@ -48,22 +49,23 @@ fn address() -> Option<std::net::IpAddr> {
 /// Objects that need a person, or failed.
 pub(super) fn objects(store: &Store) -> Check {
     let objects = store.all();
-    let unwell: Vec<String> = objects
+    let unwell: Vec<(String, String)> = objects
         .iter()
         .filter(|object| {
             let verdict = word(&object.status()["summary"]);
             [Verdict::Failed, Verdict::NeedsYou].iter().any(|bad| bad.as_str() == verdict)
         })
-        .map(|object| format!("{}/{}", object.kind.to_lowercase(), object.name()))
+        .map(|object| (format!("{}/{}", object.kind.to_lowercase(), object.name()), place(object)))
         .collect();
     if unwell.is_empty() {
         return Check::ok("objects", format!("{} objects, none of which failed or needs you", objects.len()));
     }
-    let named = unwell.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let named = unwell.iter().take(NAMED).map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     let more =
         if unwell.len() > NAMED { format!(" and {} more", unwell.len() - NAMED) } else { String::new() };
     let message = format!("failed or waiting for you: {named}{more}");
-    Check::warning("objects", message, format!("see why with `hearth why {}`", unwell[0]))
+    let (name, place) = &unwell[0];
+    Check::warning("objects", message, format!("see why with `hearth why {name}{place}`"))
 }
 
 /// Controllers whose work does not succeed.
@@ -127,7 +129,11 @@ pub(super) fn pauses(store: &Store) -> Vec<Check> {
         let until = (object.kind != "Namespace").then(|| pause::of_object(object, now)).flatten()?;
         let name = format!("{}/{}", object.kind.to_lowercase(), object.name());
         let message = format!("{name} is paused until {until}");
-        Some(Check::warning("paused", message, format!("end it with `hearth resume {name}`")))
+        Some(Check::warning(
+            "paused",
+            message,
+            format!("end it with `hearth resume {name}{}`", place(object)),
+        ))
     }));
     checks
 }
@@ -141,6 +147,11 @@ pub(super) fn questions(engine: &Engine) -> Vec<Check> {
         Some(Check::warning("question", message, "answer it: `hearth recover status`"))
     });
     asked.collect()
+}
+
+/// Where an object is, for whoever copies the advice.
+fn place(object: &Object) -> String {
+    elsewhere(object.metadata.namespace.as_deref(), HOUSEHOLD)
 }
 
 fn word(value: &serde_json::Value) -> &str {

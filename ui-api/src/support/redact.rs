@@ -4,6 +4,7 @@
 //! under a name that says so) goes wherever it is repeated, in a log or a message as well; what looks like a secret
 //! goes by its form; and of variables only what cannot be one stays. What nobody can tell for a secret remains.
 
+use k8s_openapi::ByteString;
 use serde_json::{Map, Value};
 
 mod text;
@@ -18,6 +19,8 @@ const VALUES: [&str; 2] = ["value", "content"];
 /// Values of fields that only name a secret, or are ours.
 const PLAIN_FIELDS: [&str; 9] =
     ["secretKeyRef", "secretName", "resourceVersion", "uid", "lineage", "digest", "name", "kind", "continue"];
+/// The annotation in which `kubectl apply` keeps the whole of what it sent, the values of a Secret as well.
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Takes secrets out, and counts what it took.
 #[derive(Default)]
@@ -32,11 +35,50 @@ impl Redactor {
         self.known.learn(secret);
     }
 
+    /// Remembers a value of a Secret, and what is within it where it is JSON or lines of `NAME=value`.
+    pub fn learn_value(&mut self, secret: &str) {
+        self.known.learn(secret);
+        match within(secret) {
+            Some(inner) => self.learn_leaves(&inner),
+            None => {
+                let values = secret.lines().filter_map(|line| line.split_once('='));
+                values.for_each(|(_, value)| self.known.learn(value.trim().trim_matches(['"', '\''])));
+            }
+        }
+    }
+
+    fn learn_leaves(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => fields.values().for_each(|inner| self.learn_leaves(inner)),
+            Value::Array(items) => items.iter().for_each(|inner| self.learn_leaves(inner)),
+            Value::String(secret) => self.known.learn(secret),
+            Value::Number(secret) => self.known.learn(&secret.to_string()),
+            _ => {}
+        }
+    }
+
+    /// Remembers what a Secret holds: `data` is in base64, `stringData` as it is.
+    pub fn learn_secret(&mut self, fields: &Map<String, Value>) {
+        let values = |field: &str| fields.get(field).and_then(Value::as_object).into_iter().flatten();
+        for (_, value) in values("stringData") {
+            self.learn_value(value.as_str().unwrap_or_default());
+        }
+        for (_, value) in values("data") {
+            self.known.learn(value.as_str().unwrap_or_default());
+            if let Ok(ByteString(bytes)) = serde_json::from_value(value.clone()) {
+                self.learn_value(&String::from_utf8_lossy(&bytes));
+            }
+        }
+    }
+
     /// Remembers every value of an object or a list that stands under a name that says it is secret. Done for
     /// everything before anything is taken out, so that a log is cleaned of what only a spec gives away.
     pub fn study(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
+                if fields.get("kind").is_some_and(|kind| kind == "Secret") {
+                    self.learn_secret(fields);
+                }
                 let own_name = fields.get("name").and_then(Value::as_str);
                 for (name, inner) in fields {
                     let is_value = VALUES.contains(&name.as_str());
@@ -46,6 +88,15 @@ impl Redactor {
                     };
                     match inner {
                         Value::String(secret) if says_so => self.known.learn(secret),
+                        // What is taken out where it is declared is taken out where a log repeats it.
+                        Value::String(secret)
+                            if is_value
+                                && own_name.is_some()
+                                && !secret.contains('\n')
+                                && !text::is_harmless(secret) =>
+                        {
+                            self.known.learn(secret);
+                        }
                         inner => self.study(inner),
                     }
                 }
@@ -108,6 +159,11 @@ impl Redactor {
                 ("data" | "stringData", Value::Object(data)) if is_secret => {
                     Value::Object(data.keys().map(|key| (key.clone(), self.taken())).collect())
                 }
+                // One of a Secret holds the Secret; one that cannot be read may hold anything.
+                (LAST_APPLIED, Value::String(said)) => match within(said) {
+                    Some(applied) if applied["kind"] != "Secret" => self.value(&applied).to_string().into(),
+                    _ => self.taken(),
+                },
                 // Who set which field is told by names alone.
                 ("managedFields", other) => other.clone(),
                 ("value" | "content", value) if own_name.is_some() => {
@@ -159,8 +215,9 @@ fn is_variable(field: &str) -> bool {
     ["spec.env", "spec.values", "env."].iter().any(|start| field.starts_with(start))
 }
 
-/// JSON that is written as a text, as differences hold lists.
+/// JSON that is written as a text, as differences hold lists. Some end it with a new line.
 fn within(said: &str) -> Option<Value> {
+    let said = said.trim();
     let is_one = said.starts_with(['[', '{']) && said.ends_with([']', '}']);
     let value: Value = is_one.then(|| serde_json::from_str(said).ok()).flatten()?;
     (value.is_array() || value.is_object()).then_some(value)

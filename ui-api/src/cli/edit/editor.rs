@@ -1,11 +1,19 @@
 //! The person's own editor.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::exit::{Exit, Failure};
 
 /// What is used where nothing is said.
 const USUAL: &str = "vi";
+
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether an editor is open: then an interruption from the terminal is meant for it, as with git.
+pub(in super::super) fn is_open() -> bool {
+    IS_OPEN.load(Ordering::SeqCst)
+}
 
 /// Opens a file and waits until the editor is left.
 ///
@@ -13,7 +21,9 @@ const USUAL: &str = "vi";
 /// An editor that cannot be started, or ended badly.
 pub(super) async fn open(command: Option<String>, file: PathBuf) -> Result<(), Failure> {
     // A thread of its own: what is under way beside it goes on.
+    IS_OPEN.store(true, Ordering::SeqCst);
     let left = tokio::task::spawn_blocking(move || wait(command, &file)).await;
+    IS_OPEN.store(false, Ordering::SeqCst);
     left.unwrap_or_else(|error| Err(Failure::new(Exit::Bug, format!("the editor was lost: {error}"))))
 }
 

@@ -42,6 +42,28 @@ pub(super) fn three_ways(base: &Value, mine: &Value, theirs: &Value) -> Merged {
     Merged { value, conflicts }
 }
 
+/// What the person's text goes out from once they were told of every conflict: what it went out from, and at each field
+/// that both changed what others made of it.
+pub(super) fn rebased(base: &Value, mine: &Value, theirs: &Value) -> Value {
+    settled(Some(base), Some(mine), Some(theirs)).unwrap_or(Value::Null)
+}
+
+fn settled(base: Option<&Value>, mine: Option<&Value>, theirs: Option<&Value>) -> Option<Value> {
+    if mine == theirs || theirs == base || mine == base {
+        return base.cloned();
+    }
+    let maps = (mine.and_then(Value::as_object), theirs.and_then(Value::as_object));
+    let (Some(mine_fields), Some(their_fields)) = maps else { return theirs.cloned() };
+    let empty = Map::new();
+    let base_fields = base.and_then(Value::as_object).unwrap_or(&empty);
+    let names: BTreeSet<&String> =
+        mine_fields.keys().chain(their_fields.keys()).chain(base_fields.keys()).collect();
+    let of = |name: &String| settled(base_fields.get(name), mine_fields.get(name), their_fields.get(name));
+    let all: Map<String, Value> =
+        names.into_iter().filter_map(|name| Some((name.clone(), of(name)?))).collect();
+    (base.is_some() || !all.is_empty()).then_some(Value::Object(all))
+}
+
 fn joined(
     base: Option<&Value>,
     mine: Option<&Value>,
@@ -84,7 +106,7 @@ fn joined(
 mod tests {
     use serde_json::json;
 
-    use super::three_ways;
+    use super::{rebased, three_ways};
 
     #[test]
     fn what_each_changed_alone_is_kept_from_both() {
@@ -107,5 +129,25 @@ mod tests {
         assert_eq!(merged.value, mine, "nothing of what the person wrote is lost");
         assert!(merged.conflicts[0].words().contains("it is 3 now"));
         assert!(merged.conflicts[2].words().contains("taken away"));
+    }
+
+    #[test]
+    fn saved_again_after_a_conflict_only_what_was_told_of_is_overruled() {
+        let base = json!({ "spec": { "a": 1, "b": 1, "took": 1, "c": 1 } });
+        let mine = json!({ "spec": { "a": 2, "b": 1, "took": 2, "c": 9 }, "labels": { "x/y.z": "mine" } });
+        let theirs =
+            json!({ "spec": { "a": 3, "b": 3, "c": 1, "new": 1 }, "labels": { "x/y.z": "t", "w": "t" } });
+        assert_eq!(three_ways(&base, &mine, &theirs).conflicts.len(), 3);
+        let base = rebased(&base, &mine, &theirs);
+        assert_eq!(base, json!({ "spec": { "a": 3, "b": 1, "c": 1 }, "labels": { "x/y.z": "t" } }));
+        let again = three_ways(&base, &mine, &theirs);
+        assert!(again.conflicts.is_empty());
+        assert_eq!(
+            again.value,
+            json!({
+                "spec": { "a": 2, "b": 3, "took": 2, "c": 9, "new": 1 },
+                "labels": { "x/y.z": "mine", "w": "t" },
+            })
+        );
     }
 }

@@ -10,6 +10,7 @@ use super::super::output::Output;
 use super::super::resource::{Target, kind_called};
 use super::super::table::Table;
 use super::super::yaml;
+use crate::support::redact::LAST_APPLIED;
 
 /// In which form objects are shown.
 #[derive(Clone, Debug)]
@@ -119,6 +120,11 @@ pub(super) fn cleaned(mut shown: Value, managed_fields: bool, reveal: bool) -> V
         if is_secret && !reveal {
             let data = object.get_mut("data").and_then(Value::as_object_mut);
             data.into_iter().flatten().for_each(|(_, value)| *value = SECRET.into());
+            if let Some(applied) =
+                object.pointer_mut("/metadata/annotations").and_then(|all| all.get_mut(LAST_APPLIED))
+            {
+                *applied = SECRET.into();
+            }
         }
     };
     match shown.get_mut("items").and_then(Value::as_array_mut) {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt;
 use futures::stream;
-use k8s_openapi::ByteString;
 use serde_json::Value;
 
 use super::super::client::{Client, JSON, Reach, TABLE, Trouble};
@@ -120,7 +119,8 @@ async fn logs(collected: &mut Collected, client: &Client) {
         .map(|item| (word(item, "namespace"), word(item, "name")))
         .collect();
     for (namespace, name) in containers {
-        match log(&namespace, &name, client).await {
+        // One that goes on for ever, or stops in the middle, keeps nobody from the rest.
+        match client.in_time(log(&namespace, &name, client)).await {
             Ok(lines) => drop(collected.logs.insert(format!("logs/{namespace}/{name}.log"), lines)),
             // Not made yet: there is no log, and its status says so.
             Err(trouble) if trouble.is_not_found() => {}
@@ -145,12 +145,8 @@ async fn log(namespace: &str, name: &str, client: &Client) -> Result<Vec<String>
 fn redactor(collected: &Collected, reach: &Reach<'_>) -> Redactor {
     let mut redactor = Redactor::default();
     for secret in collected.items("secrets") {
-        for value in secret["data"].as_object().into_iter().flatten().map(|(_, value)| value) {
-            redactor.learn(value.as_str().unwrap_or_default());
-            if let Ok(ByteString(bytes)) = serde_json::from_value(value.clone()) {
-                redactor.learn(&String::from_utf8_lossy(&bytes));
-            }
-        }
+        // Items of a list need not say their kind.
+        secret.as_object().into_iter().for_each(|fields| redactor.learn_secret(fields));
     }
     let file = std::fs::read_to_string(kubeconfig::find(reach.kubeconfig)).unwrap_or_default();
     for line in file.lines() {
@@ -161,4 +157,41 @@ fn redactor(collected: &Collected, reach: &Reach<'_>) -> Redactor {
     collected.answers.values().for_each(|answer| redactor.study(answer));
     collected.logs.values().flatten().for_each(|line| redactor.study(&line.as_str().into()));
     redactor
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixListener;
+
+    use super::{Client, Collected, logs};
+
+    #[tokio::test]
+    async fn a_log_that_stops_in_the_middle_is_told_as_missing_and_keeps_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hearth.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let half = tokio::spawn(async move {
+            let mut callers = Vec::new();
+            while let Ok((mut caller, _)) = listener.accept().await {
+                let _ = caller.read(&mut [0; 4096]).await;
+                let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\none\n\r\n";
+                caller.write_all(answer.as_bytes()).await.unwrap();
+                callers.push(caller);
+            }
+        });
+        let client = Client::open(Some(&path), None, None).await.unwrap();
+        let client = client.hurried(Duration::from_millis(200));
+        let mut collected = Collected::default();
+        let container = json!({ "metadata": { "namespace": "household", "name": "web" } });
+        collected.answers.insert("objects/containers.json".into(), json!({ "items": [container] }));
+        let read = tokio::time::timeout(Duration::from_secs(20), logs(&mut collected, &client)).await;
+        assert!(read.is_ok(), "it is given up");
+        let missing: Vec<&str> = collected.missing.iter().map(|missing| missing.what.as_str()).collect();
+        assert_eq!(missing, ["the log of container/web in household"]);
+        half.abort();
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{REDACTED, Redactor};
+use super::{LAST_APPLIED, REDACTED, Redactor};
 
 fn clean(value: &Value) -> String {
     let mut redactor = Redactor::default();
@@ -130,4 +130,67 @@ fn a_known_secret_goes_from_logs_in_every_form_in_which_it_may_be_repeated() {
         assert!(clean.contains(REDACTED) && !clean.contains("word"), "{said}: {clean}");
     }
     assert_eq!(redactor.count(), 4);
+}
+
+#[test]
+fn what_kubectl_keeps_of_a_secret_goes_though_it_ends_its_json_with_a_new_line() {
+    let applied =
+        "{\"kind\":\"Secret\",\"stringData\":{\"a\":\"plant-1\"},\"data\":{\"b\":\"cGxhbnQtMg==\"}}\n";
+    let planted = json!({
+        "kind": "SecretList",
+        "items": [{ "metadata": { "annotations": { LAST_APPLIED: applied } } }],
+        "note": applied,
+        "said": "plant-1 and plant-2 and cGxhbnQtMg==",
+    });
+    let clean = clean(&planted);
+    assert!(!clean.contains("plant") && !clean.contains("cGxhbnQtM"), "{clean}");
+    let broken =
+        json!({ "annotations": { LAST_APPLIED: "{\"kind\":\"Secret\",\"stringData\":{\"a\":\"pl" } });
+    assert!(!self::clean(&broken).contains("pl\""), "{broken}");
+    let app =
+        json!({ "annotations": { LAST_APPLIED: "{\"kind\":\"App\",\"spec\":{\"slug\":\"photos\"}}\n" } });
+    assert!(self::clean(&app).contains("photos"), "that of another kind helps a helper");
+}
+
+#[test]
+fn a_value_of_a_telling_name_goes_whole_whatever_is_in_it() {
+    for said in [
+        "services:\n  db:\n    environment:\n      POSTGRES_PASSWORD: hunter,two2secret\n      TZ: Europe/Paris\n",
+        "A=1\nPOSTGRES_PASSWORD=hunter} two2secret\n",
+        "A=1\nPOSTGRES_PASSWORD={hunter] two2secret\n",
+        "environment:\n  - POSTGRES_PASSWORD=hunter'two2secret\n",
+        "export DB_PW=hunter, two2secret\nx",
+        "db_password=hunter,two2secret",
+        "db_password=hunter}two2secret",
+        "environment: { PASSWORD: hunter]two2secret, TZ: Europe/Paris }",
+    ] {
+        let mut redactor = Redactor::default();
+        redactor.study(&said.into());
+        let clean = redactor.text(said);
+        assert!(clean.contains(REDACTED) && !clean.contains("two2") && !clean.contains("hunter"), "{clean}");
+        assert_eq!(clean.contains("Europe/Paris"), said.contains("Europe/Paris"), "{clean}");
+    }
+}
+
+#[test]
+fn short_words_tell_only_where_they_stand_for_themselves() {
+    for name in ["PW", "DB_PW", "db.pw", "ADMIN_PIN", "pin", "adminPin", "masterKey", "pw2", "x-pin-code"] {
+        let clean = clean(&json!({ name: "plant-1", "text": format!("{name}=plant-2") }));
+        assert!(!clean.contains("plant"), "{name}: {clean}");
+    }
+    for name in ["spin", "ping", "pinned", "opinion", "monkey", "key", "spwn"] {
+        let clean = clean(&json!({ name: "plant", "text": format!("{name}=plant") }));
+        assert!(!clean.contains(REDACTED), "{name}: {clean}");
+    }
+}
+
+#[test]
+fn what_is_taken_out_of_a_variable_or_lies_within_a_secret_goes_from_logs_too() {
+    let mut redactor = Redactor::default();
+    redactor.study(&json!({ "values": [{ "name": "MOTD", "value": "Plant 04!" }] }));
+    redactor.learn_value("{\"auths\":{\"x\":{\"auth\":\"plant-05\"}},\"n\":1234567890}\n");
+    redactor.learn_value("A=1\nexport B=\"plant-06\"\n");
+    for said in ["he said Plant 04!", "got plant-05", "got 1234567890", "got plant-06"] {
+        assert!(redactor.text(said).ends_with(REDACTED), "{said}");
+    }
 }

@@ -16,25 +16,38 @@ const SAYS: &str = "pass(?:word|wd|phrase|code)?|pwd|secret|token|api[_-]?key|ac
 /// Words that a part of such a name is found in and that say nothing of the kind.
 const INNOCENT: [&str; 6] = ["author", "authority", "authors", "secrets", "compass", "passed"];
 
-static NAME: LazyLock<Regex> = LazyLock::new(|| regex(&format!("(?i)(?:{SAYS})")));
+/// Names that say so as a whole, of several words only as one of them: `DB_PW`, `adminPin`, `masterKey`.
+const WORDS: &str =
+    r"\b(?:[\w.-]*[_.-])?(?:pw|pin)\d*(?:[_.-][\w.-]*)?|(?-i:\b[\w.-]*[a-z0-9](?:Key|Pw|Pin)\b)";
+
+/// A value that is quoted, or goes on to the end of what it can be: a mark that ends a list ends it only where nothing
+/// follows at once.
+const VALUE: &str = r#""(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'{\[](?:[^\n,}\]"']|[,}\]'][\w!@#$%^&*+=.~-])*"#;
+
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    regex(&format!(
+        r"(?i)(?:{SAYS})|(?:^|[_.\s-])(?:pw|pin)\d*(?:$|[_.\s-])|(?-i:[a-z0-9](?:Key|Pw|Pin)(?:$|[_.\s-]))"
+    ))
+});
 /// `NAME: value`, `NAME=value`, `"name": "value"`, with the value to the end of what it can be.
 static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+    regex(&format!(r#"(?i)((?:[\w.-]*(?:{SAYS})[\w.-]*|{WORDS})(?: is)?["']?\s*[:=][ \t]*)({VALUE})"#))
+});
+/// The same on a line of its own, where what is not quoted is the value to the end of the line.
+static LINE: LazyLock<Regex> = LazyLock::new(|| {
     regex(&format!(
-        r#"(?i)([\w.-]*(?:{SAYS})[\w.-]*(?: is)?["']?\s*[:=][ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'{{\[][^\n,}}\]"']*)"#
+        r#"(?im)^([ \t]*(?:-[ \t]+|export[ \t]+)?["']?(?:[\w.-]*(?:{SAYS})[\w.-]*|{WORDS})["']?[ \t]*(?::[ \t]|=)[ \t]*)([^\s"'][^\n]*)$"#
     ))
 });
 /// `--password value`, `"--password", "value"`.
 static FLAG: LazyLock<Regex> = LazyLock::new(|| {
     regex(&format!(
-        r#"(?i)(--?[\w-]*(?:{SAYS})[\w-]*["']?(?:\s*,\s*|\s+(?:- )?))("[^"]*"|'[^']*'|[^\s,"'\]\-][^\s,"'\]]*)"#
+        r#"(?i)(--?(?:[\w-]*(?:{SAYS})[\w-]*|{WORDS})["']?(?:\s*,\s*|\s+(?:- )?))("[^"]*"|'[^']*'|[^\s,"'\]\-][^\s,"'\]]*)"#
     ))
 });
 /// A variable in capitals with its value.
-static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r#"(\b[A-Z][A-Z0-9_]+["']?\s*(?:=|:[ \t])[ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'{\[][^\n,}\]"']*)"#,
-    )
-});
+static VARIABLE: LazyLock<Regex> =
+    LazyLock::new(|| regex(&format!(r#"(\b[A-Z][A-Z0-9_]+["']?\s*(?:=|:[ \t])[ \t]*)({VALUE})"#)));
 /// `scheme://user:password@host`.
 static USER: LazyLock<Regex> = LazyLock::new(|| regex(r#"(\w[\w+.-]*://)([^/\s@"']+)@"#));
 /// What is a secret by its form alone: signed tokens, tokens of ours and of well-known services, headers.
@@ -89,6 +102,12 @@ pub(super) fn secrets(said: &str) -> Vec<String> {
         .captures_iter(said)
         .filter_map(|found| found.get(2)?.as_str().split_once(':').map(|(_, password)| password.to_owned()));
     let mut found = of(&PAIR);
+    if said.contains('\n') {
+        found.extend(LINE.captures_iter(said).filter(is_plain).map(|found| bare(&found[2])));
+    }
+    // What is told behind a value is no part of it.
+    let before_comments = found.iter().filter_map(|value| Some(bare(value.split_once(" #")?.0)));
+    found.extend(before_comments.collect::<Vec<_>>());
     found.extend(of(&FLAG));
     found.extend(users);
     found.extend(blocks(said).into_iter().map(|(_, text)| text));
@@ -105,6 +124,13 @@ pub(super) fn without(said: &str) -> String {
     }
     clean = USER.replace_all(&clean, format!("${{1}}{REDACTED}@")).into_owned();
     clean = FORMS.replace_all(&clean, REDACTED).into_owned();
+    if is_file {
+        let line = |found: &Captures<'_>| match is_plain(found) {
+            true => replaced(found, |_| true),
+            false => found[0].to_owned(),
+        };
+        clean = LINE.replace_all(&clean, line).into_owned();
+    }
     clean = PAIR.replace_all(&clean, |found: &Captures<'_>| replaced(found, |_| true)).into_owned();
     clean = FLAG.replace_all(&clean, |found: &Captures<'_>| replaced(found, |_| true)).into_owned();
     if is_file {
@@ -114,6 +140,11 @@ pub(super) fn without(said: &str) -> String {
         clean = COMMENT.replace_all(&clean, "${1}# (comment left out)").into_owned();
     }
     clean
+}
+
+/// Whether what follows a name is a plain value: after a colon a bracket begins a map or a list.
+fn is_plain(found: &Captures<'_>) -> bool {
+    !(found[1].trim_end().ends_with(':') && found[2].starts_with(['{', '[']))
 }
 
 fn replaced(found: &Captures<'_>, is_secret: impl Fn(&str) -> bool) -> String {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hearth::cli::exit::Exit;
 use hearth::server::{Server, ServerOptions};
-use hearth_engine::{Clock, ManualClock, Object, OpenOptions, Store, WriteOptions};
+use hearth_engine::{Clock, Key, ManualClock, Object, OpenOptions, Store, WriteOptions};
 use hearth_meta::Timestamp;
 use hearth_pretend::Op;
 use hearth_pretend::faults::Backend;
@@ -31,6 +31,31 @@ fn of<'a>(told: &'a Value, name: &str) -> (&'a str, &'a str, &'a str) {
     let check = checks.find(|check| check["name"] == name).unwrap_or_else(|| panic!("no {name} in {told:#}"));
     let word = |field: &str| check[field].as_str().unwrap_or_default();
     (word("standing"), word("message"), word("next"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn advice_about_what_is_elsewhere_says_where() {
+    let home = Home::start().await;
+    home.make(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kids" } })).await;
+    let next = |told: &Value| of(told, "objects").2.to_owned();
+    for (place, wanted) in
+        [("kids", "`hearth why app/page -n kids`"), ("household", "`hearth why app/album`")]
+    {
+        let name = if place == "kids" { "page" } else { "album" };
+        let app = home
+            .make(json!({
+                "apiVersion": "hearth.dev/v1", "kind": "App", "metadata": { "name": name, "namespace": place },
+                "spec": { "compose": "services: { web: { image: x } }" },
+            }))
+            .await;
+        let (key, uid) = (Key::new("App", place, name), app["metadata"]["uid"].as_str().unwrap());
+        let status = |word: &str| json!({ "summary": word, "reason": "X", "observedGeneration": 1 });
+        home.store.update_status(&key, uid, status("Failed")).await.unwrap();
+        let said = home.run(&["doctor", "-o", "json"]).await;
+        let told: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(next(&told).contains(wanted), "{told:#}");
+        home.store.update_status(&key, uid, status("Ready")).await.unwrap();
+    }
 }
 
 async fn examined(home: &Whole) -> (Exit, Value) {

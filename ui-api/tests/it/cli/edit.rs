@@ -1,6 +1,7 @@
 //! Editing: an editor is a shell script here, which does what a person would.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use hearth::cli::exit::Exit;
 
@@ -121,6 +122,54 @@ async fn an_editor_or_a_server_that_fails_loses_nothing() {
     assert!(said.exit == Exit::Usage && said.err.contains("hearth apply -f -"), "{said:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_raised_the_generation_is_said_to_be_undone_by_a_rollback() {
+    let home = home().await;
+    let said = edit(&home, "sed -i 's/mine: .*/mine: \"2\"/' \"$1\"").await;
+    assert!(said.exit == Exit::Done && said.out.contains("(generation 1)"), "{said:?}");
+    assert!(!said.err.contains("undo"), "{said:?}");
+    let file = home.file("photos.yaml", &APP.replace("image: x", "image: y"));
+    let said = home.run(&["apply", "-f", &file]).await;
+    assert!(said.err.contains("undo: hearth rollback app/photos --to 1"), "{said:?}");
+    let file = home.file("photos.yaml", &APP.replace("image: x", "image: y").replace("\"1\"", "\"3\""));
+    let said = home.run(&["apply", "-f", &file]).await;
+    assert!(said.out.contains("changed") && !said.err.contains("undo"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interruption_while_the_editor_is_open_is_the_editors_own() {
+    let home = home().await;
+    let (open, go_on) = (home.folder.path().join("open"), home.folder.path().join("go-on"));
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.05; done; sed -i 's/image: x/image: y/' \"$1\"",
+        open.display(),
+        go_on.display()
+    );
+    let editor = editor(&home, &script);
+    #[expect(clippy::disallowed_methods, reason = "the program itself is what is tested")]
+    let program = std::process::Command::new(env!("CARGO_BIN_EXE_hearth"))
+        .args(["--kubeconfig", home.kubeconfig(), "edit", "app/photos", "--yes", "--editor", &editor])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !open.exists() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let id = rustix::process::Pid::from_raw(program.id().try_into().unwrap()).unwrap();
+    // Twice, since the first must not use up what ignores them.
+    for _ in 0..2 {
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    std::fs::write(&go_on, "").unwrap();
+    let ended = tokio::task::spawn_blocking(move || program.wait_with_output().unwrap());
+    let ended = tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    let now = home.run(&["get", "app/photos", "-o", "jsonpath={.spec.compose}"]).await.out;
+    assert!(now.contains("image: y"), "{now}");
+}
+
 /// What somebody else does while the editor is open.
 fn meanwhile(home: &Home, change: &str) -> String {
     let text = std::fs::read_to_string(home.kubeconfig()).unwrap();
@@ -153,6 +202,17 @@ async fn what_others_changed_meanwhile_is_joined_and_a_conflict_is_told_by_field
         "{said:?}"
     );
     assert_eq!(home.run(&["get", "app/photos", "-o", "jsonpath={.metadata.labels.mine}"]).await.out, "own\n");
+    // What else they changed beside a conflict is not in the text, and stays theirs when it is saved again.
+    let theirs = meanwhile(&home, r#"{"metadata":{"labels":{"mine":"theirs"}},"spec":{"state":"Running"}}"#);
+    let script = format!(
+        "if grep -q 'changed meanwhile' \"$1\"; then echo '# meant' >> \"$1\"; \
+         else {theirs}; sed -i 's/mine: .*/mine: own2/' \"$1\"; fi"
+    );
+    let said = edit(&home, &script).await;
+    assert_eq!(said.exit, Exit::Done, "{said:?}");
+    let now =
+        home.run(&["get", "app/photos", "-o", "jsonpath={.metadata.labels.mine} {.spec.state}"]).await.out;
+    assert_eq!(now, "own2 Running\n");
     // Left as it was shown, it is given up.
     let theirs = meanwhile(&home, r#"{"metadata":{"labels":{"mine":"again"}}}"#);
     let script = format!(

@@ -34,6 +34,21 @@ async fn status_is_one_screen_with_problems_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_has_looked_at_is_not_well() {
+    const APP: &str = "apiVersion: hearth.dev/v1\nkind: App\nmetadata: { name: photos }\nspec: { slug: photos, compose: 'services: { web: { image: x } }' }\n";
+    // No controllers run here.
+    let home = Home::start().await;
+    let file = home.file("photos.yaml", APP);
+    assert_eq!(home.run(&["apply", "-f", &file]).await.exit, Exit::Done);
+    let said = home.run(&["status"]).await;
+    assert!(said.out.starts_with("✗ 1 of the objects is not Ready"), "{said:?}");
+    assert!(said.out.contains("app/photos -n household  asked for"), "{said:?}");
+    home.see("App", "photos", serde_json::json!({ "summary": "Ready", "reason": "Running" })).await;
+    let said = home.run(&["status"]).await;
+    assert!(!said.out.contains("app/photos"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn top_tells_what_containers_use_and_says_where_it_cannot() {
     let home = Whole::start().await;
     assert_eq!(home.apply(PHOTOS, &["--wait", "--timeout", "60s"]).await.exit, Exit::Done);

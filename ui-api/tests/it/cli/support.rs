@@ -10,8 +10,15 @@ use super::whole::{Whole, come_to_rest};
 const PLANTED: &str = r##"
 apiVersion: v1
 kind: Secret
-metadata: { name: vault }
-stringData: { pw: "PLANT-secret-0", multi: "PLANT-line-1\nPLANT-line-2\n" }
+metadata:
+  name: vault
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"vault\"},\"stringData\":{\"old\":\"PLANT-applied-18\"}}\n"
+stringData:
+  pw: "PLANT-secret-0"
+  multi: "PLANT-line-1\nPLANT-line-2\n"
+  json: '{"deep": ["PLANT-json-19"]}'
+  env: "A=1\nB=PLANT-file-20\n"
 ---
 apiVersion: hearth.dev/v1
 kind: App
@@ -45,7 +52,7 @@ spec:
         healthcheck: { test: ["CMD-SHELL", "curl -H 'Authorization: Bearer PLANT.bearer.15' http://x/"], interval: 1s }
       says:
         image: busybox:1
-        command: [sh, -c, "echo logged in with $${PW} and PLANT-value-5; exit 0"]
+        command: [sh, -c, "echo logged in with $${PW} and PLANT-value-5, UExBTlQtc2VjcmV0LTA= PLANT-json-19 PLANT-file-20 PLANT-applied-18; exit 0"]
         environment: { PW: "${PW}" }
         restart: "no"
 "##;
@@ -65,6 +72,16 @@ async fn no_planted_secret_leaves_the_home_and_every_verb_reads_the_bundle() {
     come_to_rest(&home.running.engine()).await;
     let logs = home.run(&["logs", "app/photos"]).await.out;
     assert!(logs.contains("PLANT"), "the logs repeat a secret, or this proves nothing: {logs}");
+
+    for part in ["UExBTlQtc2VjcmV0LTA=", "PLANT-json-19", "PLANT-file-20", "PLANT-applied-18"] {
+        assert!(logs.contains(part), "{part} in {logs}");
+    }
+    let said = home.run(&["get", "secret/vault", "-o", "yaml"]).await.out;
+    assert!(said.contains("last-applied") && !said.contains("PLANT"), "{said}");
+    let said = home.run(&["get", "secrets", "-o", "yaml"]).await.out;
+    assert!(said.contains("last-applied") && !said.contains("PLANT"), "{said}");
+    let said = home.run(&["get", "secret/vault", "-o", "yaml", "--reveal"]).await.out;
+    assert!(said.contains("PLANT-applied-18"), "{said}");
 
     let file = home.folder.path().join("home.tar").display().to_string();
     let said = home.run(&["support", "bundle", "--out", &file]).await;
