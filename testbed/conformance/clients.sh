@@ -25,7 +25,8 @@ count_of() {
 }
 
 # No request that is made from the schemas, right or wrong, may end in an error of
-# the server's own. As many as fit in a minute, of another seed each time.
+# the server's own. As many as fit in half a minute for each
+# group, of another seed each time.
 try_at_random() {
     local st=$1 token server group rc=0 seed=${HEARTH_FUZZ_SEED:-$RANDOM}
     token=$("${kubectl:?}" config view --raw -o 'jsonpath={.users[0].user.token}')

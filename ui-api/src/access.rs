@@ -9,6 +9,7 @@ use hearth_engine::{Store, SystemClock};
 use hearth_kinds::Settings;
 use k8s_openapi::ByteString;
 use kube::config::Kubeconfig;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::private_file;
@@ -71,6 +72,8 @@ pub(crate) fn kubeconfig(way: &Way, token: &str, user: &str, namespace: &str) ->
     let authority = serde_json::to_value(ByteString(way.authority.as_bytes().to_vec())).unwrap_or_default();
     let authority = authority.as_str().unwrap_or_default();
     let server = &way.server;
+    // JSON is YAML, and a name such as 2024 or true is a text only in quotes.
+    let [user, namespace] = [user, namespace].map(|text| Value::from(text).to_string());
     format!(
         "apiVersion: v1\n\
          kind: Config\n\

@@ -1,8 +1,8 @@
 //! Files that only their owner may read, written whole or not at all.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::Context;
@@ -31,13 +31,46 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let beside = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    // One that was left behind may have another mode.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)?;
+    // A name without a folder lies in this one.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = folder.join(format!(
+        ".{}.{}",
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        std::process::id()
+    ));
+    // One that a process of this number left behind is nobody's.
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| std::fs::rename(&beside, path)) {
+        // What could not be written tells more than what could not be removed.
+        let _ = std::fs::remove_file(&beside);
+        return Err(error);
+    }
     // The name is in the folder, which has to reach the disk as well.
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_is_written_for_its_owner_alone_and_touches_none_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("anna.kubeconfig");
+        std::fs::write(folder.path().join("anna.new"), "mine").unwrap();
+        std::fs::write(&file, "old").unwrap();
+        super::write(&file, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(
+            (left, std::fs::read_to_string(folder.path().join("anna.new")).unwrap()),
+            (2, "mine".into())
+        );
+    }
 }

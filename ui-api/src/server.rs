@@ -11,7 +11,7 @@
 //! - `logs`, `history`, `preview`, `live`, `look`, `doctor`, `usage`, `recover`, `folder`, `backup`: what is no
 //!   resource.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -85,6 +85,22 @@ pub struct ServerOptions {
     pub manifests: Option<Folder>,
     /// What stands on the machine is looked at with this; `None` where there is none.
     pub machine: Option<MachineView>,
+}
+
+impl ServerOptions {
+    /// A store that is served alone: on this machine, at any free port, with nothing beside it.
+    pub fn alone(store: Store, data_dir: PathBuf) -> Self {
+        Self {
+            store,
+            data_dir,
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            lan_listen: None,
+            containers: None,
+            engine: None,
+            manifests: None,
+            machine: None,
+        }
+    }
 }
 
 /// A server that accepts connections. Dropped, it goes on; see [`Server::stop`].

@@ -199,8 +199,9 @@ impl Disk {
             .bind(oldest.to_string())
             .execute(&mut self.connection)
             .await;
-        let over = "DELETE FROM events WHERE id IN
-                    (SELECT id FROM events ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)";
+        let over = "DELETE FROM events WHERE id IN (SELECT id FROM
+                    (SELECT id, row_number() OVER (PARTITION BY namespace ORDER BY last_at DESC, id DESC) AS place
+                     FROM events) WHERE place > ?)";
         let over = sqlx::query(over).bind(KEPT_ROWS).execute(&mut self.connection).await;
         if let Some(error) = dropped.err().or(aged.err()).or(over.err()) {
             tracing::warn!(error = %error, "the store could not drop old changes and events");

@@ -18,8 +18,9 @@ use super::writer::Request;
 /// How long an event is kept after it last happened.
 pub(super) const KEPT_DAYS: i64 = 30;
 
-/// The most events that are kept; beyond it the oldest go with the next compaction. A home of 50 apps has some
-/// thousands within 30 days; so many of the greatest length take 30 MiB, indexes included.
+/// The most events that are kept of one namespace; beyond it the oldest go with the next compaction, so that whoever may
+/// note events in one pushes out nobody else's. A home of 50 apps has some thousands within 30 days; so many of the
+/// greatest length take 30 MiB, indexes included.
 pub(super) const KEPT_ROWS: i64 = 10_000;
 
 /// How many batches of events are remembered for who looks on; further back all is read again.

@@ -33,7 +33,7 @@ pub(super) const UPSERT_EVENTS: &str = "INSERT INTO events
     SELECT value ->> 'uid', value ->> 'kind', value ->> 'namespace', value ->> 'name', value ->> 'type',
            value ->> 'reason', value ->> 'message', value ->> 'reporter', 1, value ->> 'at', value ->> 'at'
     FROM json_each(?) WHERE true ORDER BY key
-    ON CONFLICT (uid, type, reason, message) DO UPDATE SET count = count + 1, last_at = excluded.last_at";
+    ON CONFLICT (namespace, kind, name, uid, type, reason, message) DO UPDATE SET count = count + 1, last_at = excluded.last_at";
 
 pub(super) const UPSERT_INTENTS: &str = "INSERT INTO intents (uid, body, sum)
     SELECT value ->> 'uid', value ->> 'body', value ->> 'sum' FROM json_each(?) WHERE true ORDER BY key

@@ -68,7 +68,7 @@ def typed_objects_of_the_core_group_are_read_and_written():
         "household", client.V1Secret(metadata=client.V1ObjectMeta(name="key"), string_data={"word": "open"})
     )
     read = core.read_namespaced_secret("key", "household")
-    assert read.data is not None or read.metadata.name == "key", read
+    assert read.data == {"word": "b3Blbg=="}, read
     core.patch_namespaced_secret("key", "household", {"metadata": {"annotations": {"note": "n"}}})
     core.delete_namespaced_secret("key", "household")
     assert "household" in [it.metadata.name for it in core.list_namespace().items]

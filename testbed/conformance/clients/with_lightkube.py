@@ -27,12 +27,15 @@ def an_object_is_applied_by_two_and_a_conflict_is_told():
 
 
 def a_watch_goes_on_from_a_list_and_a_patch_is_heard():
+    found = client.list(App, fields={"metadata.name": "light"})
+    assert [it.metadata.name for it in found] == ["light"]
     client.patch(App, "light", {"metadata": {"labels": {"tier": "b"}}}, patch_type=PatchType.MERGE)
-    found = list(client.list(App, labels={"tier": "b"}, chunk_size=1))
-    assert [it.metadata.name for it in found] == ["light"], found
-    for event, seen in client.watch(App, fields={"metadata.name": "light"}, server_timeout=20):
-        assert event == "ADDED" and seen.metadata.labels["tier"] == "b"
-        break
+    told = client.watch(
+        App, fields={"metadata.name": "light"}, resource_version=found.resourceVersion, server_timeout=20
+    )
+    labelled = (event for event, seen in told if (seen.metadata.labels or {}).get("tier") == "b")
+    assert next(labelled, None) == "MODIFIED"
+    assert [it.metadata.name for it in client.list(App, labels={"tier": "b"}, chunk_size=1)] == ["light"]
 
 
 def a_condition_is_waited_for():

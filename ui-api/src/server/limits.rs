@@ -24,6 +24,12 @@ const REQUESTS: Rate = Rate { burst: 300.0, per_second: 50.0 };
 const STREAMS: usize = 16;
 /// When to ask again where too many streams are open.
 const STREAM_AGAIN: Duration = Duration::from_secs(10);
+/// Requests with one token that are being answered at once; what a client sends in parallel is far less.
+const AT_ONCE: usize = 64;
+/// When to ask again where so many are.
+const AT_ONCE_AGAIN: Duration = Duration::from_secs(1);
+/// How long the body of a request may take to come, after which whoever sends it has gone.
+const BODY: Duration = Duration::from_secs(60);
 /// How many askers are remembered; beyond that, who asked least goes first.
 const MOST: usize = 4096;
 
@@ -68,7 +74,14 @@ pub(super) struct Limits {
 struct Counted {
     failures: Buckets<Peer>,
     requests: Buckets<String>,
-    streams: HashMap<String, usize>,
+    open: HashMap<(Open, String), usize>,
+}
+
+/// What is counted while it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Open {
+    Stream,
+    Request,
 }
 
 impl Limits {
@@ -96,14 +109,32 @@ impl Limits {
     ///
     /// # Errors
     /// When to ask again, where too many are open.
-    pub(super) fn stream(&self, token: &str) -> Result<OpenStream, Duration> {
+    pub(super) fn stream(&self, token: &str) -> Result<Held, Duration> {
+        self.hold(Open::Stream, token, STREAMS).ok_or(STREAM_AGAIN)
+    }
+
+    /// Counts a request that is being answered until it is dropped.
+    ///
+    /// # Errors
+    /// When to ask again, where too many are.
+    pub(super) fn at_once(&self, token: &str) -> Result<Held, Duration> {
+        self.hold(Open::Request, token, AT_ONCE).ok_or(AT_ONCE_AGAIN)
+    }
+
+    fn hold(&self, what: Open, token: &str, most: usize) -> Option<Held> {
         let mut counted = self.lock();
-        let open = counted.streams.entry(token.to_owned()).or_default();
-        if *open >= STREAMS {
-            return Err(STREAM_AGAIN);
+        let key = (what, token.to_owned());
+        let open = counted.open.entry(key.clone()).or_default();
+        if *open >= most {
+            return None;
         }
         *open += 1;
-        Ok(OpenStream { limits: self.clone(), token: token.to_owned() })
+        Some(Held { limits: self.clone(), key })
+    }
+
+    /// Returns when a body that begins now has taken too long.
+    pub(super) async fn body_is_late(self) {
+        self.clock.sleep(BODY).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, Counted> {
@@ -111,19 +142,19 @@ impl Limits {
     }
 }
 
-/// A stream that is counted while it is open.
-pub(super) struct OpenStream {
+/// Something that is counted while this lives.
+pub(super) struct Held {
     limits: Limits,
-    token: String,
+    key: (Open, String),
 }
 
-impl Drop for OpenStream {
+impl Drop for Held {
     fn drop(&mut self) {
         let mut counted = self.limits.lock();
-        if let Some(open) = counted.streams.get_mut(&self.token) {
+        if let Some(open) = counted.open.get_mut(&self.key) {
             *open -= 1;
             if *open == 0 {
-                counted.streams.remove(&self.token);
+                counted.open.remove(&self.key);
             }
         }
     }
@@ -193,7 +224,7 @@ mod tests {
 
     use hearth_engine::clock::ManualClock;
 
-    use super::{Buckets, Limits, MOST, Peer, REQUESTS, STREAMS};
+    use super::{AT_ONCE, Buckets, Limits, MOST, Peer, REQUESTS, STREAMS};
 
     fn limits() -> (ManualClock, Limits) {
         let clock = ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap());
@@ -213,6 +244,21 @@ mod tests {
         assert!(limits.failed(one).is_err());
         clock.advance(Duration::from_secs(3600));
         assert_eq!((0..60).filter(|_| limits.failed(one).is_ok()).count(), 30);
+    }
+
+    #[test]
+    fn so_many_requests_of_one_token_are_answered_at_once_and_each_makes_room_when_it_is_over() {
+        let (_, limits) = limits();
+        let mut held: Vec<_> = (0..AT_ONCE).map(|_| limits.at_once("a").unwrap()).collect();
+        assert!(limits.at_once("a").is_err());
+        assert!(
+            limits.at_once("b").is_ok() && limits.stream("a").is_ok(),
+            "others, and streams, are not held to it"
+        );
+        held.pop();
+        assert!(limits.at_once("a").is_ok());
+        drop(held);
+        assert!(limits.lock().open.is_empty());
     }
 
     #[test]
@@ -239,7 +285,7 @@ mod tests {
         assert!(limits.stream("a").is_err() && limits.stream("b").is_ok());
         drop(open);
         assert!(limits.stream("a").is_ok());
-        assert!(limits.lock().streams.len() <= 1, "nothing is kept of those that ended");
+        assert!(limits.lock().open.len() <= 1, "nothing is kept of those that ended");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who asks: a bearer token, checked before anything else; and as whom, where somebody may act as another.
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue};
@@ -8,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use hearth_wire::{Actor, Asked, Failure, Users};
 use hyper::body::Body as _;
+use tokio_util::sync::CancellationToken;
 
 use super::limits::{Limits, Peer, too_many};
 use super::routes::OPEN;
@@ -52,7 +54,14 @@ pub(super) async fn check(State(keeper): State<Gatekeeper>, mut request: Request
     };
     let until = actor.until.clone();
     request.extensions_mut().insert(actor);
+    let request = request.map(|body| while_allowed(body, &keeper.limits, &until));
+    let at_once = counted.as_ref().filter(|_| !is_open).map(|token| keeper.limits.at_once(token)).transpose();
+    let at_once = match at_once {
+        Ok(held) => held,
+        Err(wait) => return too_many("too many requests with this token are being answered", wait),
+    };
     let answer = next.run(request).await;
+    drop(at_once);
     if answer.body().size_hint().exact().is_some() {
         return answer;
     }
@@ -66,7 +75,30 @@ pub(super) async fn check(State(keeper): State<Gatekeeper>, mut request: Request
     let body = body.inspect(move |_| {
         let _is_counted_while_this_lives = &open;
     });
-    Response::from_parts(head, axum::body::Body::from_stream(body))
+    Response::from_parts(head, Body::from_stream(body))
+}
+
+/// A body that breaks off, so that nothing of it is taken, where the right to send it ends before it has come, or where
+/// it does not come.
+fn while_allowed(body: Body, limits: &Limits, until: &CancellationToken) -> Body {
+    if body.is_end_stream() {
+        return body;
+    }
+    let (late, over) = (limits.clone().body_is_late(), until.clone().cancelled_owned());
+    let end = Box::pin(async move {
+        tokio::select! {
+            () = late => "it took too long to come",
+            () = over => "the right to send it ended meanwhile",
+        }
+    });
+    let parts = futures::stream::unfold(Some((body.into_data_stream(), end)), async |state| {
+        let (mut parts, mut end) = state?;
+        tokio::select! { biased;
+            why = &mut end => Some((Err(axum::Error::new(std::io::Error::other(why))), None)),
+            part = parts.next() => part.map(|part| (part, Some((parts, end)))),
+        }
+    });
+    Body::from_stream(parts)
 }
 
 /// Where a request comes from that did not come over a connection.

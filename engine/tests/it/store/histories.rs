@@ -97,6 +97,23 @@ fn note(message: &str) -> EventNote {
 }
 
 #[tokio::test]
+async fn events_of_two_places_are_apart_whatever_uid_they_say() {
+    let home = Home::new().await;
+    let in_namespace = |namespace: &str| EventNote {
+        about: ObjectRef { namespace: Some(namespace.into()), ..note("").about },
+        ..note("one")
+    };
+    for namespace in ["den", "attic", "attic"] {
+        home.store.note(in_namespace(namespace)).await;
+    }
+    for (namespace, count) in [("den", 1), ("attic", 2)] {
+        let query = EventQuery { namespace: Some(namespace.into()), ..Default::default() };
+        let rows = home.store.events(&query).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.count).collect::<Vec<_>>(), [count], "{namespace}");
+    }
+}
+
+#[tokio::test]
 async fn events_that_say_the_same_are_merged_and_the_old_ones_dropped() {
     let home = Home::new().await;
     for _ in 0..3 {
@@ -185,6 +202,8 @@ async fn an_intent_outlives_its_process_and_goes_with_its_object() {
 #[tokio::test]
 async fn so_many_events_are_kept_and_no_more_and_the_newest_stay() {
     let home = Home::new().await;
+    let elsewhere = ObjectRef { namespace: Some("attic".into()), ..note("").about };
+    home.store.note(EventNote { about: elsewhere, ..note("the first of all") }).await;
     for number in 0..15_000 {
         home.clock.advance(Duration::from_secs(1));
         home.store.note(note(&format!("the {number}th"))).await;
@@ -198,8 +217,12 @@ async fn so_many_events_are_kept_and_no_more_and_the_newest_stay() {
     home.card("first").await;
     home.card("second").await;
     let kept = told(home.store.events(&EventQuery::default()).await.unwrap());
-    assert_eq!((kept.len(), kept[0].as_str()), (10_000, "the 5000th"));
-    assert_eq!(kept[9_999], "the 14999th");
+    assert_eq!(
+        (kept.len(), kept[0].as_str()),
+        (10_001, "the first of all"),
+        "no namespace pushes out another's"
+    );
+    assert_eq!((kept[1].as_str(), kept[10_000].as_str()), ("the 5000th", "the 14999th"));
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use hearth_engine::WriteError;
 use hearth_engine::store::{EventKind, EventNote};
+use hearth_engine::{Store, WriteError};
 use hearth_meta::{ObjectRef, Problem};
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ pub(super) async fn answer(asked: &Asked, sent: &Value, actor: &str) -> Result<R
     let note = read(sent, actor);
     let mut problems = problems(&note);
     problems.extend(misplaced(&note, sent, asked.target.namespace.as_deref()));
+    problems.extend(of_another(&note, &asked.store));
     if !problems.is_empty() {
         return Err(Failure::of_write(WriteError::Invalid(problems), &asked.kind, ""));
     }
@@ -85,6 +86,16 @@ fn misplaced(note: &EventNote, sent: &Value, place: Option<&str>) -> Vec<Problem
         (said != place).then(|| Problem::new(field, message))
     };
     [fits("metadata.namespace", own), fits("involvedObject.namespace", about)].into_iter().flatten().collect()
+}
+
+/// A uid tells whose event it is, so it must be that of the object that is named, or of one that is gone.
+fn of_another(note: &EventNote, store: &Store) -> Option<Problem> {
+    let owner = store.by_uid(&note.uid)?.key();
+    let about = &note.about;
+    let is_meant = (owner.kind.as_str(), owner.namespace.as_str(), owner.name.as_str())
+        == (about.kind.as_str(), about.namespace.as_deref().unwrap_or_default(), about.name.as_str());
+    let message = "is not that of the object that is named; leave it out, or name that one";
+    (!is_meant).then(|| Problem::new("involvedObject.uid", message))
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use futures::StreamExt;
+use hearth_capabilities::containers::Usage;
 use hearth_engine::{Object, Query};
 use hearth_meta::{KindInfo, Scope, Timestamp};
 use hearth_wire::{Actor, Failure, Standing, standing};
@@ -31,7 +32,7 @@ const STALE: Duration = Duration::from_secs(120);
 /// By this name the machine's own readings are kept; no container has it.
 const MACHINE: &str = "";
 /// The system counts processor time in hundredths of a second, on every architecture there is.
-const TICK: Duration = Duration::from_millis(10);
+const TICK_MS: u64 = 10;
 
 /// What Pods use.
 pub(in super::super) fn kind_of_pods() -> KindInfo {
@@ -93,8 +94,10 @@ impl Meter {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // What was not asked about for long is gone, or begins anew.
         last.retain(|_, known| reading.at.saturating_sub(known.at) < STALE);
-        let used = last.get(of).and_then(|before| reading.since(before));
-        if used.is_some() || !last.contains_key(of) {
+        let before = last.get(of).copied();
+        let used = before.and_then(|before| reading.since(&before));
+        // What was started anew is counted from here.
+        if used.is_some() || before.is_none_or(|before| reading.processor < before.processor) {
             last.insert(of.to_owned(), reading);
         }
         used
@@ -111,59 +114,79 @@ pub(in super::super) async fn answer(
     let place = uri.path().trim_start_matches("/apis/metrics.k8s.io/v1beta1/").trim_end_matches('/');
     let is_of_nodes = place.split('/').next() == Some("nodes");
     let kind = if is_of_nodes { kind_of_nodes() } else { kind_of_pods() };
-    let inside = door.open(&actor, &nodes::asked(&kind, place, uri.query()))?;
-    let objects = if is_of_nodes { machine(&inside).await } else { containers(&inside, place).await };
+    let asked = nodes::asked(&kind, place, &uri)?;
+    let inside = door.open(&actor, &asked)?;
+    let objects = if is_of_nodes { machine(&inside).await? } else { containers(&inside, place).await? };
     let standing_now = Standing { kind: &kind, cells: |_| Vec::new(), objects };
     standing(&inside, standing_now, place, (&uri, &headers), inside.behind().closing.clone())
 }
 
-/// What each container uses that runs. One that cannot be read is left out, as the protocol has it.
-async fn containers(inside: &Inside, place: &str) -> Vec<Object> {
-    let namespace = place.strip_prefix("namespaces/").and_then(|rest| rest.split('/').next());
-    let query = Query { namespace: namespace.map(str::to_owned), ..Query::of("Container") };
+/// What each container uses that runs. One that cannot be read is left out of many, as the protocol has it; where none
+/// could be read that is told, since it is not the same as that none runs.
+async fn containers(inside: &Inside, place: &str) -> Result<Vec<Object>, Failure> {
+    let (namespace, _, name) = nodes::parts(place).ok_or_else(Failure::no_such_place)?;
+    let query =
+        Query { namespace: Some(namespace.to_owned()).filter(|it| !it.is_empty()), ..Query::of("Container") };
     let objects = inside.store().list(&query).items;
     let running = objects.into_iter().filter_map(|object| {
         let id = object.status()["containerId"].as_str()?.to_owned();
-        Some((object, id))
+        (name.is_empty() || object.name() == name).then_some((object, id))
     });
     let read = running.map(|(object, id)| async move {
         let used = used(inside, &id).await?;
-        Some(of_pod(&object, used, inside.store().clock().now()))
+        Ok(used.map(|used| of_pod(&object, used, inside.store().clock().now())))
     });
-    let read: Vec<_> = futures::stream::iter(read).buffered(AT_ONCE).collect().await;
-    read.into_iter().flatten().collect()
-}
-
-async fn machine(inside: &Inside) -> Vec<Object> {
-    let now = inside.store().clock().now();
-    let used = used(inside, MACHINE).await;
-    used.map(|used| of_node(used, now)).into_iter().collect()
-}
-
-async fn used(inside: &Inside, of: &str) -> Option<Used> {
-    let meter = &inside.behind().meter;
-    if let Some(used) = meter.take(of, read(inside, of).await?) {
-        return Some(used);
-    }
-    let clock = inside.store().clock();
-    // The first one may have been taken by somebody else within this second.
-    for _ in 0..2 {
-        clock.sleep_until(clock.elapsed() + APART).await;
-        if let Some(used) = meter.take(of, read(inside, of).await?) {
-            return Some(used);
+    let read: Vec<Result<_, String>> = futures::stream::iter(read).buffered(AT_ONCE).collect().await;
+    let (mut found, mut failed) = (Vec::new(), None);
+    for one in read {
+        match one {
+            Ok(one) => found.extend(one),
+            Err(why) => failed = Some(why),
         }
     }
-    None
+    match failed {
+        Some(why) if found.is_empty() => Err(unread(&why)),
+        _ => Ok(found),
+    }
 }
 
-async fn read(inside: &Inside, of: &str) -> Option<Reading> {
-    if of == MACHINE { read_machine(inside) } else { read_container(inside, of).await }
+async fn machine(inside: &Inside) -> Result<Vec<Object>, Failure> {
+    let now = inside.store().clock().now();
+    let used = used(inside, MACHINE).await.map_err(|why| unread(&why))?;
+    Ok(used.map(|used| of_node(used, now)).into_iter().collect())
 }
 
-async fn read_container(inside: &Inside, id: &str) -> Option<Reading> {
-    let usage = inside.behind().containers.as_ref()?.usage(id).await.ok()??;
+fn unread(why: &str) -> Failure {
+    let message = format!("what is used cannot be read now: {why}; `hearth doctor` says more");
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+}
+
+/// What was used since the last reading; `None` of what does not run.
+async fn used(inside: &Inside, of: &str) -> Result<Option<Used>, String> {
+    let meter = &inside.behind().meter;
+    let clock = inside.store().clock();
+    // The first one may have been taken by somebody else within this second.
+    for turn in 0..3 {
+        if turn > 0 {
+            clock.sleep_until(clock.elapsed() + APART).await;
+        }
+        let Some(reading) = read(inside, of).await? else { return Ok(None) };
+        if let Some(used) = meter.take(of, reading) {
+            return Ok(Some(used));
+        }
+    }
+    Ok(None)
+}
+
+async fn read(inside: &Inside, of: &str) -> Result<Option<Reading>, String> {
+    if of == MACHINE {
+        return read_machine(inside).map(Some).ok_or_else(|| "/proc is not as it should be".to_owned());
+    }
+    let containers = inside.behind().containers.as_ref().ok_or("this server has no machine")?;
+    let usage = containers.usage(of).await.map_err(|fault| fault.to_string())?;
     let at = inside.store().clock().elapsed();
-    Some(Reading { at, processor: usage.processor, memory_bytes: usage.memory_bytes })
+    let reading = |usage: Usage| Reading { at, processor: usage.processor, memory_bytes: usage.memory_bytes };
+    Ok(usage.map(reading))
 }
 
 fn read_machine(inside: &Inside) -> Option<Reading> {
@@ -179,7 +202,7 @@ fn busy(stat: &str) -> Option<Duration> {
     let counts: Vec<u64> = all.split_whitespace().map_while(|count| count.parse().ok()).collect();
     // user, nice, system, idle, waiting, interrupts, soft interrupts, stolen
     let ticks: u64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|at| counts.get(*at)).sum();
-    Some(TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX)))
+    Some(Duration::from_millis(ticks.saturating_mul(TICK_MS)))
 }
 
 /// Memory that is not there for others, from `/proc/meminfo`.
@@ -246,6 +269,11 @@ mod tests {
         let used = meter.take("a", at(20, 5000)).unwrap();
         assert_eq!((used.nanocores, used.window.as_secs()), (500_000_000, 10));
         assert_eq!(meter.take("a", at(30, 100)), None, "it was started anew");
+        assert_eq!(
+            meter.take("a", at(40, 5100)).unwrap().nanocores,
+            500_000_000,
+            "and is counted from there"
+        );
         assert_eq!(meter.take("b", at(30, 100)), None);
         assert_eq!(meter.take("a", at(400, 999_999)), None, "that was long ago");
     }
@@ -256,5 +284,7 @@ mod tests {
         assert_eq!(busy(stat), Some(Duration::from_millis(1710)));
         assert_eq!(in_use("MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:  400 kB\n"), Some(600 * 1024));
         assert_eq!((busy(""), in_use("MemTotal: x")), (None, None));
+        let years = busy("cpu  90000000000 0 0 0 0 0 0 0\n").unwrap();
+        assert_eq!(years.as_secs(), 900_000_000);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use hearth_engine::{Key, Object};
@@ -59,29 +59,39 @@ pub(in super::super) async fn answer(
 ) -> Result<Response, Failure> {
     let kind = kind();
     let place = uri.path().trim_start_matches("/api/v1/").trim_end_matches('/');
-    let inside = door.open(&actor, &asked(&kind, place, uri.query()))?;
+    let inside = door.open(&actor, &asked(&kind, place, &uri)?)?;
     let node = node(&inside).await;
     let standing_now = Standing { kind: &kind, cells, objects: vec![node] };
     standing(&inside, standing_now, place, (&uri, &headers), inside.behind().closing.clone())
 }
 
-/// The right that is asked for, by what stands for the moment.
-pub(super) fn asked(kind: &KindInfo, place: &str, query: Option<&str>) -> Asked {
-    let parts: Vec<&str> = place.split('/').collect();
-    let (namespace, name) = match parts.as_slice() {
-        ["namespaces", namespace, _, name] => (*namespace, *name),
-        ["namespaces", namespace, _] => (*namespace, ""),
-        [_, name] => ("", *name),
-        _ => ("", ""),
-    };
-    let watches =
-        query.is_some_and(|query| query.split('&').any(|part| ["watch=true", "watch=1"].contains(&part)));
+/// The namespace, the plural and the name that a place says; those it does not say are empty.
+pub(super) fn parts(place: &str) -> Option<(&str, &str, &str)> {
+    match place.split('/').collect::<Vec<_>>().as_slice() {
+        ["namespaces", namespace, plural] => Some((*namespace, *plural, "")),
+        ["namespaces", namespace, plural, name] => Some((*namespace, *plural, *name)),
+        [plural] => Some(("", *plural, "")),
+        [plural, name] => Some(("", *plural, *name)),
+        _ => None,
+    }
+}
+
+/// The right that is asked for, by what stands for the moment. What is checked is what is then answered: the same kind,
+/// and a watch however it is spelt.
+pub(super) fn asked(kind: &KindInfo, place: &str, uri: &Uri) -> Result<Asked, Failure> {
+    let (namespace, _, name) =
+        parts(place).filter(|(_, plural, _)| *plural == kind.plural).ok_or_else(Failure::no_such_place)?;
+    let Query(said) = Query::<Vec<(String, String)>>::try_from_uri(uri)
+        .map_err(|error| Failure::bad_request(format!("the query string is not understood: {error}")))?;
+    let watches = said.iter().any(|(key, value)| {
+        key == "watch" && !["", "0"].contains(&value.as_str()) && !value.eq_ignore_ascii_case("false")
+    });
     let verb = match name {
         _ if watches => "watch",
         "" => "list",
         _ => "get",
     };
-    Asked::of(verb, kind, namespace, name)
+    Ok(Asked::of(verb, kind, namespace, name))
 }
 
 async fn node(inside: &Inside) -> Object {

@@ -180,6 +180,9 @@ fn conditions(container: &Container, is_ready: bool, status: &ContainerStatus) -
     told.into()
 }
 
+/// The word and the code of the protocol for an end of which nothing is known; never 0, which would be a good one.
+const UNKNOWN_END: (&str, i64) = ("ContainerStatusUnknown", 137);
+
 /// How a Container stands, in the words of a Pod.
 struct State {
     phase: &'static str,
@@ -189,8 +192,7 @@ struct State {
 
 impl State {
     fn of(container: &Container, status: &ContainerStatus) -> Self {
-        let ended = |word: &str| {
-            let code = status.exit_code.unwrap_or(0);
+        let ended = |word: &str, code: i64| {
             let mut ended = json!({ "exitCode": code, "reason": word });
             if let Some(started) = &status.started_at {
                 ended["startedAt"] = json!(started);
@@ -200,9 +202,15 @@ impl State {
             }
             json!({ "terminated": ended })
         };
-        let word = if status.exit_code.unwrap_or(0) == 0 { "Completed" } else { "Error" };
+        let (word, code) = match status.exit_code {
+            Some(0) => ("Completed", 0),
+            Some(code) => ("Error", code),
+            None => UNKNOWN_END,
+        };
         let has_died = status.restarts.unwrap_or(0) > 0 || !status.recent_deaths.is_empty();
-        let last = if has_died { ended(word) } else { json!({}) };
+        // A start takes the code of the last end away.
+        let (last_word, last_code) = if code == 0 { UNKNOWN_END } else { (word, code) };
+        let last = if has_died { ended(last_word, last_code) } else { json!({}) };
         let is_job = container.spec.r#type == ContainerType::Job;
         let known = |phase, state| Self { phase, state, last: last.clone() };
         match status.state.as_deref() {
@@ -214,15 +222,15 @@ impl State {
             }
             Some("restarting") => known("Running", waiting("CrashLoopBackOff", status)),
             Some("exited" | "dead") => {
-                let phase = if status.exit_code.unwrap_or(0) == 0 { "Succeeded" } else { "Failed" };
-                Self { phase, state: ended(word), last: json!({}) }
+                let phase = if code == 0 { "Succeeded" } else { "Failed" };
+                Self { phase, state: ended(word, code), last: json!({}) }
             }
             // The container of a job that is done may be gone.
             _ if is_job && status.completed_at.is_some() => {
-                Self { phase: "Succeeded", state: ended("Completed"), last: json!({}) }
+                Self { phase: "Succeeded", state: ended("Completed", 0), last: json!({}) }
             }
             _ if container.spec.power == Power::Stopped && status.common.summary == Some(Verdict::Ready) => {
-                Self { phase: "Succeeded", state: ended("Stopped"), last: json!({}) }
+                Self { phase: "Succeeded", state: ended("Stopped", 0), last: json!({}) }
             }
             _ => known(
                 "Pending",

@@ -1,5 +1,6 @@
 //! A server for tests: real TLS on a free port, a real store in a temporary folder, no controllers.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +23,17 @@ pub(crate) const APPS: &str = "/apis/hearth.dev/v1/namespaces/household/apps";
 pub(crate) struct Home {
     pub(crate) store: Store,
     pub(crate) server: Server,
-    pub(crate) client: kube::Client,
+    pub(crate) admin: Person,
     pub(crate) folder: TempDir,
+}
+
+/// What is asked of a home without more words is asked by its admin.
+impl Deref for Home {
+    type Target = Person;
+
+    fn deref(&self) -> &Person {
+        &self.admin
+    }
 }
 
 /// An answer: its code, its head, and its body as a text and, where it is that, as JSON.
@@ -59,21 +69,11 @@ impl Home {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
-        let listen = ([127, 0, 0, 1], 0).into();
-        let mut options = ServerOptions {
-            store: store.clone(),
-            data_dir,
-            listen,
-            lan_listen: None,
-            containers: None,
-            engine: None,
-            manifests: None,
-            machine: None,
-        };
+        let mut options = ServerOptions::alone(store.clone(), data_dir);
         settings(&mut options);
         let server = Server::start(options).await.unwrap();
         let client = client(Kubeconfig::read_from(server.kubeconfig()).unwrap()).await;
-        Self { store, server, client, folder }
+        Self { store, server, admin: Person { client }, folder }
     }
 
     /// Makes a token, and whoever has it.
@@ -102,10 +102,23 @@ impl Home {
     pub(crate) async fn asked_with(self, token: Option<&str>) -> Self {
         let mut file = Kubeconfig::read_from(self.server.kubeconfig()).unwrap();
         file.auth_infos[0].auth_info.as_mut().unwrap().token = token.map(|token| token.to_owned().into());
-        Self { client: client(file).await, ..self }
+        Self { admin: Person { client: client(file).await }, ..self }
     }
 
-    /// Sends a request as the admin.
+    /// Makes an app.
+    pub(crate) async fn app(&self, name: &str) -> Value {
+        let made = self.post(APPS, &app(name)).await;
+        assert_eq!(made.code, StatusCode::CREATED, "{}", made.body);
+        made.body
+    }
+}
+
+/// Somebody who has a token of their own.
+pub(crate) struct Person {
+    pub(crate) client: kube::Client,
+}
+
+impl Person {
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -113,7 +126,16 @@ impl Home {
         head: &[(&str, &str)],
         body: impl Into<Vec<u8>>,
     ) -> Answer {
-        send(&self.client, method, path, head, body.into()).await
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in head {
+            request = request.header(*name, *value);
+        }
+        let answer = self.client.send(request.body(Body::from(body.into())).unwrap()).await.unwrap();
+        let (parts, body) = answer.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let body = serde_json::from_slice(&bytes).unwrap_or_default();
+        Answer { code: parts.status, headers: parts.headers, text, body }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -133,68 +155,12 @@ impl Home {
             .await
     }
 
-    /// Makes an app.
-    pub(crate) async fn app(&self, name: &str) -> Value {
-        let made = self.post(APPS, &app(name)).await;
-        assert_eq!(made.code, StatusCode::CREATED, "{}", made.body);
-        made.body
-    }
-
     /// The lines of a watch until it ends by itself.
     pub(crate) async fn watch(&self, path: &str) -> Vec<Value> {
         let read = tokio::time::timeout(Duration::from_secs(20), self.get(path));
         let answer = read.await.expect("the watch ends when its time is up");
         answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
-}
-
-/// Somebody who has a token of their own.
-pub(crate) struct Person {
-    pub(crate) client: kube::Client,
-}
-
-impl Person {
-    pub(crate) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        head: &[(&str, &str)],
-        body: impl Into<Vec<u8>>,
-    ) -> Answer {
-        send(&self.client, method, path, head, body.into()).await
-    }
-
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.send(Method::GET, path, &[], "").await
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
-        self.send(Method::POST, path, &[("content-type", "application/json")], body.to_string()).await
-    }
-
-    pub(crate) async fn merge(&self, path: &str, body: &Value) -> Answer {
-        self.send(Method::PATCH, path, &[("content-type", "application/merge-patch+json")], body.to_string())
-            .await
-    }
-}
-
-async fn send(
-    client: &kube::Client,
-    method: Method,
-    path: &str,
-    head: &[(&str, &str)],
-    body: Vec<u8>,
-) -> Answer {
-    let mut request = Request::builder().method(method).uri(path);
-    for (name, value) in head {
-        request = request.header(*name, *value);
-    }
-    let answer = client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
-    let (parts, body) = answer.into_parts();
-    let bytes = body.collect().await.unwrap().to_bytes();
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let body = serde_json::from_slice(&bytes).unwrap_or_default();
-    Answer { code: parts.status, headers: parts.headers, text, body }
 }
 
 /// The token of somebody who was made here.

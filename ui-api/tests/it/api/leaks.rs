@@ -302,6 +302,26 @@ async fn what_is_written_in_ones_own_place_reaches_and_tells_nothing_elsewhere()
     }
     let events = home.get(&format!("/api/v1/namespaces/{}/events", NAMESPACES[0])).await;
     assert_eq!(events.body["items"], json!([]), "{}", events.text);
+    // One's own thing, with the uid of another's.
+    let foreign = home.store.get(&Key::new("App", NAMESPACES[0], NAMES[0])).unwrap().uid().to_owned();
+    let about = json!({ "kind": "App", "namespace": "anna", "name": "mine", "uid": foreign });
+    let event = json!({ "involvedObject": about, "reason": "Told", "message": "x", "type": "Normal" });
+    let refused = anna.post("/api/v1/namespaces/anna/events", &event).await;
+    assert_eq!(refused.code, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+    // What is used, in another's place and by another spelling of a watch.
+    for place in [
+        format!("namespaces/{}/pods", NAMESPACES[0]),
+        format!("namespaces/{}/pods/{}", NAMESPACES[0], NAMES[0]),
+        "pods".to_owned(),
+        "nodes".to_owned(),
+        "namespaces/anna/pods?watch=True".to_owned(),
+        "namespaces/anna/pods?w%61tch=t".to_owned(),
+    ] {
+        let refused = anna.get(&format!("/apis/metrics.k8s.io/v1beta1/{place}")).await;
+        assert_eq!(refused.code, StatusCode::FORBIDDEN, "{place}: {}", refused.text);
+    }
+    let other_kind = anna.get("/apis/metrics.k8s.io/v1beta1/namespaces/anna/secrets").await;
+    assert_eq!(other_kind.code, StatusCode::NOT_FOUND, "{}", other_kind.text);
     // A body that says another namespace than the path.
     let sent = anna.post("/apis/hearth.dev/v1/namespaces/anna/apps", &app_of(NAMESPACES[0], "x")).await;
     assert_eq!(sent.code, StatusCode::BAD_REQUEST, "{}", sent.text);

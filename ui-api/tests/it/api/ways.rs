@@ -134,3 +134,39 @@ async fn a_token_has_its_measure_of_requests_and_of_streams() {
     clock.advance(Duration::from_secs(1));
     assert_eq!(code(&ask(&socket, OWN, Some(&token)).await), 200);
 }
+
+/// A request whose body is still to come, but for its last byte.
+async fn begun(socket: &Path, token: &str, body: &str) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).await.unwrap();
+    let head = format!(
+        "POST {OWN} HTTP/1.1\r\nHost: hearth\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&body.as_bytes()[..body.len() - 1]).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_with_a_token_is_not_carried_out_once_that_is_revoked() {
+    let home = Home::start().await;
+    home.namespace("anna").await;
+    home.person("anna", "Member", &["anna"]).await;
+    let (token, socket) = (super::home::token_of("anna"), home.server.socket().unwrap().to_owned());
+    let mut app = super::home::app("photos");
+    app["metadata"]["namespace"] = "anna".into();
+    let body = app.to_string();
+    let mut finished = begun(&socket, &token, &body).await;
+    finished.write_all(&body.as_bytes()[body.len() - 1..]).await.unwrap();
+    assert_eq!(code_of(&mut finished).await, 201);
+    let body = body.replace("photos", "late");
+    let mut parked = begun(&socket, &token, &body).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    home.send(axum::http::Method::DELETE, "/apis/hearth.dev/v1/tokens/anna", &[], "").await;
+    let refused = code_of(&mut parked).await;
+    assert!(refused >= 400, "{refused}");
+    let _ = parked.write_all(&body.as_bytes()[body.len() - 1..]).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(home.get(&format!("{OWN}/late")).await.code, axum::http::StatusCode::NOT_FOUND);
+}

@@ -99,16 +99,7 @@ async fn a_backup_of_the_running_server_restores_the_home_on_a_fresh_machine() {
     assert_eq!(store.get(&mail).unwrap().body, home.store.get(&mail).unwrap().body, "its key came along");
 
     // The same authority and the same token: clients go on as they are, but for the address.
-    let options = ServerOptions {
-        store: store.clone(),
-        data_dir: fresh.clone(),
-        listen: "127.0.0.1:0".parse().unwrap(),
-        lan_listen: None,
-        containers: None,
-        engine: None,
-        manifests: None,
-        machine: None,
-    };
+    let options = ServerOptions::alone(store.clone(), fresh.clone());
     let server = Server::start(options).await.unwrap();
     let old = std::fs::read_to_string(home.kubeconfig()).unwrap();
     let address = |text: &str| text.lines().find(|line| line.contains("server: ")).unwrap().to_owned();
@@ -256,16 +247,7 @@ async fn a_token_that_was_revoked_after_the_backup_lets_nobody_in_until_a_person
     assert!(said.err.contains("tokens that were revoked since then are in it again"), "{said:?}");
 
     let store = open(Path::new(&fresh)).await;
-    let options = ServerOptions {
-        store: store.clone(),
-        data_dir: PathBuf::from(&fresh),
-        listen: "127.0.0.1:0".parse().unwrap(),
-        lan_listen: None,
-        containers: None,
-        engine: None,
-        manifests: None,
-        machine: None,
-    };
+    let options = ServerOptions::alone(store.clone(), PathBuf::from(&fresh));
     let server = Server::start(options).await.unwrap();
     let address = |text: &str| text.lines().find(|line| line.contains("server: ")).unwrap().to_owned();
     let new = std::fs::read_to_string(server.kubeconfig()).unwrap();

@@ -165,16 +165,7 @@ async fn served(folder: &Path, clock: &ManualClock) -> (Store, Server) {
     };
     let store = Store::open(options).await.unwrap();
     store.create(namespace("household"), &WriteOptions::default()).await.unwrap();
-    let server = ServerOptions {
-        store: store.clone(),
-        data_dir: folder.join("data"),
-        listen: "127.0.0.1:0".parse().unwrap(),
-        lan_listen: None,
-        containers: None,
-        engine: None,
-        manifests: None,
-        machine: None,
-    };
+    let server = ServerOptions::alone(store.clone(), folder.join("data"));
     (store, Server::start(server).await.unwrap())
 }
 

@@ -59,16 +59,7 @@ impl Home {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
-        let server = ServerOptions {
-            store: store.clone(),
-            data_dir: folder.path().join("data"),
-            listen: "127.0.0.1:0".parse().unwrap(),
-            lan_listen: None,
-            containers: None,
-            engine: None,
-            manifests: None,
-            machine: None,
-        };
+        let server = ServerOptions::alone(store.clone(), folder.path().join("data"));
         let server = Server::start(server).await.unwrap();
         let kubeconfig = server.kubeconfig().display().to_string();
         Self { store, folder, kubeconfig, server: Some(server) }

@@ -108,3 +108,21 @@ fn one_that_is_not_understood_is_shown_as_unknown() {
     let strange = container(json!({ "type": "Oracle" }), json!({}));
     assert_eq!(show(&strange).to_value()["status"]["phase"], "Unknown");
 }
+
+#[test]
+fn an_end_of_which_nothing_is_known_is_no_good_one() {
+    let last = |status: Value| {
+        let pod = show(&container(json!({}), status)).to_value();
+        let one = &pod["status"]["containerStatuses"][0];
+        (one["lastState"]["terminated"].clone(), one["state"]["terminated"].clone())
+    };
+    let again =
+        json!({ "state": "running", "exitCode": 0, "restarts": 1, "recentDeaths": ["2030-01-01T00:00:00Z"] });
+    let (before, now) = last(again);
+    assert_eq!((&before["exitCode"], &before["reason"]), (&json!(137), &json!("ContainerStatusUnknown")));
+    assert!(now.is_null());
+    let (_, now) = last(json!({ "state": "exited" }));
+    assert_eq!((&now["exitCode"], &now["reason"]), (&json!(137), &json!("ContainerStatusUnknown")));
+    let (_, now) = last(json!({ "state": "exited", "exitCode": 0 }));
+    assert_eq!((&now["exitCode"], &now["reason"]), (&json!(0), &json!("Completed")));
+}
