@@ -27,8 +27,8 @@ use hearth_engine::{Clock, Engine, ManualClock, OpenOptions, Store};
 use hearth_kinds::Settings;
 use hearth_kinds::network::Pool;
 use hearth_meta::Timestamp;
-use hearth_pretend::faults::Latency;
 use hearth_pretend::Machine;
+use hearth_pretend::faults::Latency;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 

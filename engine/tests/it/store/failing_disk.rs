@@ -1,7 +1,8 @@
 //! A disk that fails once, at each single call in turn: `strace` lets the kernel answer that call of a real process
 //! with an error. What was acknowledged stands afterwards, what was refused does not, and the store opens again.
 //!
-//! One run of all takes minutes, so an ordinary run takes every few, another few each time; `HEARTH_TEST_LONG` takes all.
+//! One run of all takes minutes, so an ordinary run takes every few, another few each time, by a seed that is printed and
+//! can be given as `HEARTH_TEST_SEED`; `HEARTH_TEST_LONG` takes all.
 //! With `HEARTH_REAL=1` a machine without `strace` fails the test; without it the test says so and returns.
 #![expect(clippy::disallowed_methods, reason = "these tests start processes and wait for them in real time")]
 
@@ -10,6 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use hearth_engine::store::{Deletion, EventQuery, OpenError, Preconditions};
 use hearth_engine::{Object, OpenOptions, Query, Store, SystemClock, WriteError};
@@ -231,7 +233,9 @@ async fn every_failure(prepared: Option<&Path>) {
     assert!(points.len() > TRIED, "the store's calls are seen: {calls:?}");
     let long = std::env::var_os("HEARTH_TEST_LONG").is_some();
     let stride = if long { 1 } else { points.len().div_ceil(TRIED) };
-    let first = std::process::id() as usize % stride;
+    let seed = seed();
+    println!("HEARTH_TEST_SEED={seed}");
+    let first = usize::try_from(seed % stride as u64).unwrap();
     let mut refusals = 0;
     for (number, fault) in points.iter().enumerate().skip(first).step_by(stride) {
         let (dies, folder) = (number / stride % 2 == 0, fresh(number.to_string()));
@@ -245,6 +249,13 @@ async fn every_failure(prepared: Option<&Path>) {
     }
     println!("{} of {} failing disks, {refusals} of them told", points.len().div_ceil(stride), points.len());
     assert!(refusals > 0, "errors reach whoever writes");
+}
+
+/// The one that was given, or one that nobody had before.
+fn seed() -> u64 {
+    let given = std::env::var("HEARTH_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
+    let of_now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    given.unwrap_or_else(|| u64::from(of_now().subsec_nanos()) ^ of_now().as_secs())
 }
 
 /// Whether processes can be given a failing disk here.
