@@ -13,15 +13,17 @@ use super::error::{WriteError, code_of};
 use super::events::{EventNote, KEPT_DAYS, KEPT_ROWS};
 use super::intent::Intent;
 use super::script::Script;
+use super::state::RECENT_CHANGES;
 use super::trust::{self, Note};
 use super::watch::Change;
 use super::{meta, rows};
 use crate::object::Key;
 
-/// Changes kept in the file for watchers that come back after a restart.
-const KEPT_CHANGES: i64 = 10_000;
 /// How many changes and events go by between compactions.
 const COMPACT_EVERY: usize = 4_096;
+
+/// Bytes of a page of a new file. An object of 2 KiB leaves half of SQLite's own 4 KiB empty, and each page costs two calls.
+const PAGE: u32 = 8192;
 
 /// SQLite's code for a disk, or a file's bound, that is reached. Of what a system says only `ENOSPC` becomes this one: a
 /// quota that is used up (`EDQUOT`) comes as a failed write (`IOERR_WRITE`), and our library does not hand on the
@@ -94,6 +96,8 @@ pub(super) struct Disk {
     intents: u64,
     /// Changes and events since the last compaction.
     since_compaction: usize,
+    /// Up to which resourceVersion changes were dropped.
+    compacted: u64,
 }
 
 pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnection, sqlx::Error> {
@@ -104,7 +108,7 @@ pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnec
         // Pages that are read now and then need not stay in memory; negative means KiB.
         options.pragma("cache_size", "-256")
     } else {
-        options.journal_mode(SqliteJournalMode::Wal)
+        options.page_size(PAGE).journal_mode(SqliteJournalMode::Wal)
     };
     options
         // Durable before it is acknowledged: every commit reaches the disk (DESIGN section 5).
@@ -120,9 +124,9 @@ pub(super) async fn connect(file: &Path, read_only: bool) -> Result<SqliteConnec
 }
 
 impl Disk {
-    pub(super) fn new(connection: SqliteConnection, cipher: Cipher, intents: u64) -> Self {
+    pub(super) fn new(connection: SqliteConnection, cipher: Cipher, intents: u64, compacted: u64) -> Self {
         // What an earlier process left is dropped soon after the start.
-        Self { connection, cipher, intents, since_compaction: COMPACT_EVERY }
+        Self { connection, cipher, intents, since_compaction: COMPACT_EVERY, compacted }
     }
 
     /// How often intents were put down.
@@ -193,8 +197,7 @@ impl Disk {
         let oldest = now
             .checked_sub(hearth_meta::SignedDuration::from_hours(24 * KEPT_DAYS))
             .unwrap_or(Timestamp::MIN);
-        let changes = "DELETE FROM changes WHERE rv <= (SELECT max(rv) FROM changes) - ?";
-        let dropped = sqlx::query(changes).bind(KEPT_CHANGES).execute(&mut self.connection).await;
+        let dropped = self.drop_changes().await;
         let aged = sqlx::query("DELETE FROM events WHERE last_at < ?")
             .bind(oldest.to_string())
             .execute(&mut self.connection)
@@ -206,6 +209,26 @@ impl Disk {
         if let Some(error) = dropped.err().or(aged.err()).or(over.err()) {
             tracing::warn!(error = %error, "the store could not drop old changes and events");
         }
+    }
+
+    /// Drops changes that no watcher can go on from, but for those that made something what it is. Up to where is put
+    /// down with it, so that a gap that nobody made is noticed.
+    async fn drop_changes(&mut self) -> Result<(), sqlx::Error> {
+        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
+        let newest: Option<i64> =
+            sqlx::query_scalar("SELECT max(rv) FROM changes").fetch_one(&mut *transaction).await?;
+        let up_to = newest.unwrap_or(0).cast_unsigned().saturating_sub(RECENT_CHANGES as u64);
+        if up_to <= self.compacted {
+            return Ok(());
+        }
+        sqlx::query("DELETE FROM changes WHERE rv <= ? AND rv NOT IN (SELECT rv FROM standing)")
+            .bind(up_to.cast_signed())
+            .execute(&mut *transaction)
+            .await?;
+        meta::put(&mut transaction, meta::COMPACTED, &up_to.to_string()).await?;
+        transaction.commit().await?;
+        self.compacted = up_to;
+        Ok(())
     }
 
     /// Bounds the file, as a disk without room does.

@@ -7,7 +7,6 @@ use super::error::OpenError;
 use super::lock::StoreLock;
 use super::mark::{self, Reached};
 use super::open::is_there;
-use super::state::RECENT_CHANGES;
 use super::{disk, load, meta, migrations};
 
 /// What a store that could be opened says of itself.
@@ -58,10 +57,12 @@ async fn look(data_dir: &Path, file: &Path, key: &Path) -> Result<Option<Examine
         return Err(OpenError::Key { key: key.display().to_string(), folder: String::new() });
     }
     let number = |word: &str| words.get(word).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
-    let resource_version = if found >= meta::WITH_SUMS {
+    let resource_version = if found == known {
+        let compacted = number(meta::COMPACTED);
         load::check_index(&mut connection).await?;
-        load::check_agreement(&mut connection, number(meta::WATCHED_FROM)).await?;
-        load::load(&mut connection, &cipher, RECENT_CHANGES).await?.resource_version
+        load::check_agreement(&mut connection, compacted.max(number(meta::WATCHED_FROM))).await?;
+        load::check_history(&mut connection).await?;
+        load::load(&mut connection, &cipher, compacted).await?.resource_version
     } else {
         // It is read in full once it has been brought to the schema of this program.
         let newest: Option<i64> =

@@ -52,6 +52,15 @@ impl Past {
 }
 
 impl HistoryRow {
+    /// A row that is of something else than what it was found by is an error too.
+    pub(super) fn read_of(key: &Key, row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        let is = |column: &str, said: &str| Ok::<_, sqlx::Error>(row.try_get::<&str, _>(column)? == said);
+        if is("kind", &key.kind)? && is("namespace", &key.namespace)? && is("name", &key.name)? {
+            return Self::read(row);
+        }
+        Err(sqlx::Error::Decode(format!("the writes of {key} are mixed up with those of another").into()))
+    }
+
     /// A row that is not what was written is an error: it is the audit log.
     pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let text = |name: &str| row.try_get::<&str, _>(name);

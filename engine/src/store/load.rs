@@ -11,6 +11,7 @@ use super::cipher::Cipher;
 use super::error::OpenError;
 use super::intent::Intent;
 use super::rows::ChangeRow;
+use super::state::RECENT_CHANGES;
 use super::sum::fits;
 use crate::object::Object;
 
@@ -27,10 +28,9 @@ pub(super) async fn check_shape(connection: &mut SqliteConnection) -> Result<(),
     check_by(connection, "PRAGMA quick_check(1)").await
 }
 
-/// Whether the index by which objects are found is the table's: one that misses an object would let a second one of
-/// that name in.
+/// Whether the names of what stands are in order: one that is not found would let a second object of that name in.
 pub(super) async fn check_index(connection: &mut SqliteConnection) -> Result<(), OpenError> {
-    check_by(connection, "PRAGMA integrity_check(objects)").await
+    check_by(connection, "PRAGMA integrity_check(standing)").await
 }
 
 async fn check_by(connection: &mut SqliteConnection, pragma: &'static str) -> Result<(), OpenError> {
@@ -38,24 +38,19 @@ async fn check_by(connection: &mut SqliteConnection, pragma: &'static str) -> Re
     if found == "ok" { Ok(()) } else { Err(OpenError::damaged(found)) }
 }
 
-/// The newest change of each object is what stands; there are none between that nobody made; and nothing stands that
-/// no change has made. Answers how many rows break that.
+/// The newest change of each object is what stands; nothing stands that no change has made; and there are none between
+/// that nobody made. Answers how many rows break that.
 const DISAGREEING: &str = "
     SELECT (SELECT count(*) FROM
                (SELECT kind, namespace, name, gone, max(rv) AS rv FROM changes GROUP BY kind, namespace, name) AS newest
-               LEFT JOIN objects USING (kind, namespace, name)
-            WHERE CASE newest.gone WHEN 0 THEN objects.rv IS NOT newest.rv ELSE objects.rv IS NOT NULL END)
-         + (SELECT count(*) FROM objects LEFT JOIN changes ON changes.rv = objects.rv
-            WHERE objects.rv >= (SELECT min(rv) FROM changes) AND changes.uid IS NOT objects.uid)
+               FULL JOIN standing USING (kind, namespace, name)
+            WHERE CASE newest.gone WHEN 0 THEN standing.rv IS NOT newest.rv ELSE standing.rv IS NOT NULL END)
          + (SELECT coalesce(max(rv) - min(rv) + 1 - count(*), 0) FROM changes WHERE rv > ?1)";
 
-/// Whether objects and changes tell one story. Before `watched_from` versions may be missing: there an older copy
-/// went on past what had been given out.
-pub(super) async fn check_agreement(
-    connection: &mut SqliteConnection,
-    watched_from: u64,
-) -> Result<(), OpenError> {
-    let from = i64::try_from(watched_from).unwrap_or(i64::MAX);
+/// Whether what stands and the changes tell one story. Up to `from` versions may be missing: there changes were
+/// dropped, or an older copy went on past what had been given out.
+pub(super) async fn check_agreement(connection: &mut SqliteConnection, from: u64) -> Result<(), OpenError> {
+    let from = i64::try_from(from).unwrap_or(i64::MAX);
     let found: i64 = sqlx::query_scalar(DISAGREEING).bind(from).fetch_one(connection).await?;
     match found {
         0 => Ok(()),
@@ -63,11 +58,28 @@ pub(super) async fn check_agreement(
     }
 }
 
-/// Reads everything that memory holds.
+/// How much of what leads to the lines of the audit log is not as it was written. Each line has a row of its own, and is
+/// either the last of its object or the one before exactly one other.
+const UNTOLD: &str = "
+    SELECT (SELECT count(*) FROM history_last
+            WHERE again IS NOT kind || ' ' || namespace || ' ' || name || ' ' || id)
+         + ((SELECT count(*) FROM history_before) IS NOT (SELECT coalesce(max(id), 0) FROM history))
+         + ((SELECT coalesce(sum(id), 0) - coalesce(sum(before), 0) FROM history_before)
+            IS NOT (SELECT coalesce(sum(id), 0) FROM history_last))";
+
+/// Whether each line of the audit log is found by the object it is of. The lines themselves are not read.
+pub(super) async fn check_history(connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    match sqlx::query_scalar::<_, i64>(UNTOLD).fetch_one(connection).await? {
+        0 => Ok(()),
+        _ => Err(OpenError::damaged("its audit log is not whole")),
+    }
+}
+
+/// Reads everything that memory holds; of the changes the newest, if they came after `compacted`.
 pub(super) async fn load(
     connection: &mut SqliteConnection,
     cipher: &Cipher,
-    recent: usize,
+    compacted: u64,
 ) -> Result<Loaded, OpenError> {
     let sql = "SELECT rv, 0 AS gone, kind, namespace, name, uid, sealed, body, sum FROM objects";
     let mut objects = Vec::new();
@@ -77,9 +89,11 @@ pub(super) async fn load(
         objects.push(read_object(&row, cipher)?);
     }
     drop(rows);
-    let sql = "SELECT rv, gone, kind, namespace, name, uid, sealed, body, sum FROM changes ORDER BY rv DESC LIMIT ?";
-    let rows =
-        sqlx::query(sql).bind(i64::try_from(recent).unwrap_or(i64::MAX)).fetch_all(&mut *connection).await?;
+    let sql = "SELECT rv, gone, kind, namespace, name, uid, sealed, body, sum FROM changes WHERE rv > ?
+               ORDER BY rv DESC LIMIT ?";
+    let [compacted, recent] =
+        [compacted, RECENT_CHANGES as u64].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let rows = sqlx::query(sql).bind(compacted).bind(recent).fetch_all(&mut *connection).await?;
     let changes: Vec<(u64, bool, Object)> = rows
         .iter()
         .rev()

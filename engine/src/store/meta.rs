@@ -18,6 +18,8 @@ pub(super) const KEY: &str = "key";
 pub(super) const OBSERVE_ONLY: &str = "observe-only";
 /// From which resourceVersion on watches may go on.
 pub(super) const WATCHED_FROM: &str = "watched-from";
+/// Up to which resourceVersion changes were dropped, but for those that made something what it is.
+pub(super) const COMPACTED: &str = "compacted";
 /// How often intents were put down, so that a lost one is noticed.
 pub(super) const INTENTS: &str = "intents";
 

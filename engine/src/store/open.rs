@@ -22,7 +22,7 @@ use super::lock::StoreLock;
 use super::mark::{self, Mark, Reached};
 use super::reader::Reader;
 use super::room::{Room, Space};
-use super::state::{RECENT_CHANGES, State};
+use super::state::State;
 use super::watch::Change;
 use super::writer::{self, Writer};
 use super::{Inner, Store, meta, migrations, replace, trust};
@@ -87,8 +87,10 @@ impl Store {
         // Counts this process. An intent of an earlier epoch is of a process that is dead, since the lock is ours.
         meta::put(&mut connection, meta::EPOCH, &epoch.to_string()).await?;
         load::check_index(&mut connection).await?;
-        load::check_agreement(&mut connection, number(meta::WATCHED_FROM)).await?;
-        let mut loaded = load::load(&mut connection, &cipher, RECENT_CHANGES).await?;
+        let compacted = number(meta::COMPACTED);
+        load::check_agreement(&mut connection, compacted.max(number(meta::WATCHED_FROM))).await?;
+        load::check_history(&mut connection).await?;
+        let mut loaded = load::load(&mut connection, &cipher, compacted).await?;
         // All of it stands in memory now; the pages it was read from need not.
         sqlx::query("PRAGMA shrink_memory").execute(&mut connection).await?;
         let come_to = loaded.resource_version.max(number(meta::WATCHED_FROM));
@@ -110,7 +112,7 @@ impl Store {
         let opened_at = loaded.resource_version;
         let trust = trust::load(&words);
         let state = State { watched_from, trust, ..in_memory(loaded, &kinds) };
-        let disk = Disk::new(connection, cipher.clone(), intents);
+        let disk = Disk::new(connection, cipher.clone(), intents, compacted);
         let inner = Inner {
             kinds,
             lineage,

@@ -82,7 +82,12 @@ impl Reader {
     }
 
     pub(super) async fn history(&self, key: &Key) -> Result<Vec<HistoryRow>, WriteError> {
-        let sql = "SELECT * FROM history WHERE kind = ? AND namespace = ? AND name = ? ORDER BY id";
+        // Always back, so that it ends also where the file is damaged.
+        let sql = "WITH RECURSIVE found (id) AS (
+                       SELECT id FROM history_last WHERE kind = ? AND namespace = ? AND name = ?
+                       UNION ALL
+                       SELECT before FROM found JOIN history_before USING (id) WHERE before < id)
+                   SELECT history.* FROM found JOIN history USING (id) ORDER BY id";
         let mut connection = self.connection.lock().await;
         let connection = connection.as_mut().ok_or(WriteError::Closed)?;
         let rows = sqlx::query(sql)
@@ -92,7 +97,7 @@ impl Reader {
             .fetch_all(connection)
             .await
             .map_err(unread)?;
-        rows.iter().map(HistoryRow::read).collect::<Result<_, _>>().map_err(unread)
+        rows.iter().map(|row| HistoryRow::read_of(key, row)).collect::<Result<_, _>>().map_err(unread)
     }
 }
 

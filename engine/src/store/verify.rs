@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use super::cipher::Cipher;
 use super::error::OpenError;
 use super::history::HistoryRow;
-use super::load::{check_agreement, read_intent, read_object};
+use super::load::{check_agreement, check_history, read_intent, read_object};
 use super::{meta, migrations};
 
 /// What a sound copy says of itself.
@@ -68,7 +68,11 @@ async fn read_all(
         return Err(OpenError::Key { key: key.display().to_string(), folder: String::new() });
     }
     let from = word(meta::WATCHED_FROM).and_then(|from| from.parse().ok()).unwrap_or(0);
-    check_agreement(connection, from).await?;
+    if schema == migrations::newest() {
+        let compacted = word(meta::COMPACTED).and_then(|up_to| up_to.parse().ok()).unwrap_or(0);
+        check_agreement(connection, from.max(compacted)).await?;
+        check_history(connection).await?;
+    }
     if schema >= meta::WITH_SUMS {
         read_rows(connection, cipher).await?;
     }

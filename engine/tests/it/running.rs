@@ -1,6 +1,6 @@
 //! A running engine over a toy world, and the time it lives in.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hearth_engine::store::{EventQuery, Intent};
 use hearth_engine::{Clock, Engine, Key};
@@ -19,6 +19,26 @@ pub(crate) struct Running {
     pub(crate) engine: Engine,
     stop: CancellationToken,
     task: JoinHandle<()>,
+}
+
+/// How long to wait for what should come: many turns of the scheduler, and some seconds, since the disk and the other
+/// threads of a busy machine need real time.
+#[derive(Default)]
+struct Patience {
+    turns: u32,
+    began: Option<Instant>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "what the disk and other threads need is real time")]
+impl Patience {
+    const TURNS: u32 = 1_000_000;
+    const TIME: Duration = Duration::from_secs(30);
+
+    fn lasts(&mut self) -> bool {
+        let began = *self.began.get_or_insert_with(Instant::now);
+        self.turns = self.turns.saturating_add(1);
+        self.turns < Self::TURNS || began.elapsed() < Self::TIME
+    }
 }
 
 impl Running {
@@ -67,8 +87,8 @@ impl Running {
 
     /// Waits until nothing more happens at this moment.
     pub(crate) async fn settle(&self) {
-        let mut calm = 0;
-        for _ in 0..1_000_000 {
+        let (mut calm, mut patience) = (0, Patience::default());
+        while patience.lasts() {
             tokio::task::yield_now().await;
             calm = if self.engine.is_idle() { calm + 1 } else { 0 };
             if calm > 100 {
@@ -80,7 +100,8 @@ impl Running {
 
     /// Waits until something holds, while other things may hang.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        for _ in 0..1_000_000 {
+        let mut patience = Patience::default();
+        while patience.lasts() {
             if holds(self) {
                 return;
             }

@@ -128,15 +128,17 @@ impl Home {
         let file = self.folder.path().join("store.db");
         let mut connection =
             SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
-        let sql = "DELETE FROM changes WHERE rv <=
-                   (SELECT max(rv) FROM (SELECT rv FROM objects WHERE kind = ? ORDER BY rv LIMIT ?))";
-        let compacted = sqlx::query(sql).bind(kind).bind(i64::try_from(count).unwrap());
-        compacted.execute(&mut connection).await.unwrap();
-        let sql =
-            "DELETE FROM objects WHERE uid IN (SELECT uid FROM objects WHERE kind = ? ORDER BY rv LIMIT ?)";
-        let gone = sqlx::query(sql).bind(kind).bind(i64::try_from(count).unwrap());
-        let gone = gone.execute(&mut connection).await.unwrap().rows_affected();
-        assert_eq!(gone, u64::try_from(count).unwrap());
+        let count = i64::try_from(count).unwrap();
+        let sql = "SELECT max(rv) FROM (SELECT rv FROM objects WHERE kind = ? ORDER BY rv LIMIT ?)";
+        let up_to: i64 =
+            sqlx::query_scalar(sql).bind(kind).bind(count).fetch_one(&mut connection).await.unwrap();
+        let sql = "DELETE FROM standing WHERE kind = ? AND rv <= ?";
+        let gone = sqlx::query(sql).bind(kind).bind(up_to).execute(&mut connection).await.unwrap();
+        assert_eq!(i64::try_from(gone.rows_affected()).unwrap(), count);
+        let sql = "DELETE FROM changes WHERE rv <= ? AND rv NOT IN (SELECT rv FROM standing)";
+        sqlx::query(sql).bind(up_to).execute(&mut connection).await.unwrap();
+        let sql = "INSERT OR REPLACE INTO meta (key, value) VALUES ('compacted', ?)";
+        sqlx::query(sql).bind(up_to.to_string()).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     }
 

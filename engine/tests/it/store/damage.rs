@@ -14,6 +14,13 @@ use tempfile::TempDir;
 
 use crate::toys::{Home, key, options};
 
+/// Bytes of a page of the store's file.
+const PAGE: u64 = 8192;
+
+async fn connect(file: &Path) -> SqliteConnection {
+    SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap()
+}
+
 /// A small random source with a seed, so that a failure can be run again.
 struct Random(u64);
 
@@ -61,6 +68,10 @@ async fn lived_in() -> (Home, Held) {
         home.store.update_status(&lamp.key(), lamp.uid(), status).await.unwrap();
         home.store.put_intent(intent(lamp.uid(), n)).await.unwrap();
     }
+    // The log goes into the file, as it does by itself once it has grown.
+    let mut connection = connect(&home.folder.path().join("store.db")).await;
+    sqlx::query("PRAGMA wal_checkpoint").execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
     for n in 0..30 {
         home.patch(key("Lamp", &format!("lamp-{n}")), json!({"spec": {"color": "blue"}})).await.unwrap();
         home.card(&format!("card-{n}")).await;
@@ -182,18 +193,18 @@ async fn a_flipped_page_is_found_at_the_start_or_harms_nothing() {
     let (home, held) = lived_in().await;
     home.store.close().await;
     let whole = std::fs::read(home.folder.path().join("store.db")).unwrap();
-    let pages = whole.len() as u64 / 4096;
+    let pages = whole.len() as u64 / PAGE;
     let mut found = Vec::new();
     for seed in 0..100 {
         let mut random = Random(seed);
         let mut bytes = whole.clone();
         let page = if seed % 10 == 0 { pages - 1 } else { random.below(pages) };
-        let first = page * 4096;
+        let first = page * PAGE;
         // One bit, some bytes, or all of the page.
         let (start, count) = match seed % 3 {
-            0 => (first + random.below(4096), 1),
-            1 => (first + random.below(4000), 1 + random.below(90)),
-            _ => (first, 4096),
+            0 => (first + random.below(PAGE), 1),
+            1 => (first + random.below(PAGE - 96), 1 + random.below(90)),
+            _ => (first, PAGE),
         };
         for place in start..start + count {
             bytes[usize::try_from(place).unwrap()] ^= u8::try_from(1 + random.below(255)).unwrap();
@@ -264,15 +275,20 @@ async fn a_copy_put_back_by_hand_beside_the_log_of_another_time_is_never_believe
 #[tokio::test]
 async fn an_object_that_vanished_from_the_file_is_missed_by_its_change() {
     for sql in [
-        "DELETE FROM objects WHERE name = 'lamp-7'",
-        "UPDATE objects SET rv = 1, sum = NULL WHERE name = 'lamp-7'",
+        "DELETE FROM standing WHERE name = 'lamp-7'",
+        "UPDATE standing SET rv = 1 WHERE name = 'lamp-7'",
+        "UPDATE standing SET name = 'lamp-77' WHERE name = 'lamp-7'",
+        "DELETE FROM changes WHERE name = 'lamp-7' AND rv = (SELECT max(rv) FROM changes WHERE name = 'lamp-7')",
         "DELETE FROM changes WHERE rv = 20",
+        "UPDATE history_last SET name = 'lamp-77' WHERE name = 'lamp-7'",
+        "UPDATE history_last SET id = 1 WHERE name = 'lamp-7'",
+        "DELETE FROM history_last WHERE name = 'lamp-7'",
+        "UPDATE history_before SET before = NULL WHERE id = (SELECT id FROM history_last WHERE name = 'lamp-7')",
+        "DELETE FROM history_before WHERE id = 20",
     ] {
         let (home, held) = lived_in().await;
         home.store.close().await;
-        let file = home.folder.path().join("store.db");
-        let mut connection =
-            SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+        let mut connection = connect(&home.folder.path().join("store.db")).await;
         assert_eq!(sqlx::query(sql).execute(&mut connection).await.unwrap().rows_affected(), 1);
         connection.close().await.unwrap();
         assert_eq!(open(&as_closed(&home), &home, &held, sql).await, Found::Refused);
@@ -343,7 +359,7 @@ async fn a_newer_store_is_left_untouched() {
     let home = Home::new().await;
     home.store.close().await;
     let file = home.folder.path().join("store.db");
-    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+    let mut connection = connect(&file).await;
     sqlx::query("PRAGMA user_version = 99").execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let before = std::fs::read(&file).unwrap();

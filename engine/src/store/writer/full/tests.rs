@@ -190,14 +190,13 @@ async fn what_waited_for_room_is_written_by_itself() {
     let home = Home::confined(60).await;
     let first = home.store.create(lamp("first", ""), &person()).await.unwrap();
     home.fill().await;
-    let seen = json!({"summary": "Failed", "message": "x".repeat(9_000)});
+    let seen = json!({"summary": "Failed", "message": "x".repeat(40_000)});
     home.store.update_status(&key("first"), first.uid(), seen.clone()).await.unwrap();
     let before = home.store.resource_version();
     assert!(home.store.inner.state.read().unwrap().unsaved.contains(&key("first")));
     // Somebody makes room, beside the store: as many pages as the disk had, again.
     let file = home.folder.path().join("store.db");
-    let mut other = crate::store::disk::connect(&file, false).await.unwrap();
-    sqlx::query("DELETE FROM changes WHERE rv < 10").execute(&mut other).await.unwrap();
+    make_room(&file).await;
     for _ in 0..200 {
         home.clock.advance(Duration::from_secs(5));
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -221,16 +220,24 @@ async fn what_waited_for_room_is_written_by_itself() {
     );
 }
 
+/// Takes pages out of use, beside the store: those of objects that these tests have no more use for.
+async fn make_room(file: &std::path::Path) {
+    let mut other = crate::store::disk::connect(file, false).await.unwrap();
+    for table in ["standing", "changes"] {
+        let sql = format!("DELETE FROM {table} WHERE rv < 40");
+        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut other).await.unwrap();
+    }
+}
+
 /// A home without room, in which something that was seen waits for it, and then somebody makes room.
 async fn waiting_with_room() -> (Home, Value) {
     let home = Home::confined(60).await;
     let first = home.store.create(lamp("first", ""), &person()).await.unwrap();
     home.fill().await;
-    let seen = json!({"summary": "Failed", "message": "x".repeat(9_000)});
+    let seen = json!({"summary": "Failed", "message": "x".repeat(40_000)});
     home.store.update_status(&key("first"), first.uid(), seen.clone()).await.unwrap();
     let file = home.folder.path().join("store.db");
-    let mut other = crate::store::disk::connect(&file, false).await.unwrap();
-    sqlx::query("DELETE FROM changes WHERE rv < 10").execute(&mut other).await.unwrap();
+    make_room(&file).await;
     (home, seen)
 }
 
