@@ -40,11 +40,35 @@ try_logs() {
     expect 0 '^rea$' logs photos-web --limit-bytes=3
     expect 1 'container other is not valid' logs photos-web -c other
     expect 1 'previous terminated container' logs photos-web --previous
+    try_previous_logs
     # It goes on, so it is ended here, after what there is was shown.
     "$new" logs photos-web -f --tail=1 --request-timeout=3s >followed.txt 2>&1 || true
     # shellcheck disable=SC2034 # "miss" tells it
     said=$(cat followed.txt) rc=0
     if grep -q '^ready$' followed.txt; then pass; else miss 'its last line' logs -f --tail=1; fi
+}
+
+# What a container wrote before it was started again.
+try_previous_logs() {
+    "$new" apply -f - >/dev/null <<EOF
+apiVersion: hearth.dev/v1
+kind: App
+metadata: { name: falls }
+spec:
+  slug: falls
+  compose: |
+    services:
+      web: { image: "sample/web:1", command: [sh, -c, "echo it fell; exit 1"] }
+EOF
+    local end=$((SECONDS + 40)) count=0
+    until [ "${count:-0}" -ge 2 ] || [ "$SECONDS" -ge "$end" ]; do
+        count=$("$new" get pod falls-web -o 'jsonpath={.status.containerStatuses[0].restartCount}' 2>/dev/null || true)
+        sleep 0.5
+    done
+    expect 0 '^it fell$' logs falls-web --previous
+    shows 'it fell' logs falls-web --previous --tail=1
+    shows 'it' logs falls-web --previous --tail=1 --limit-bytes=2
+    "$new" delete app falls --wait=false >/dev/null
 }
 
 try_usage() {

@@ -176,14 +176,13 @@ impl Running {
         make_namespaces(&store).await?;
         let controllers = wiring::start_controllers(&store, hands, config).await?;
         let options = ServerOptions {
-            store: store.clone(),
-            data_dir: config.data_dir.clone(),
             listen: config.listen,
             lan_listen: config.lan_listen,
             containers: controllers.containers(),
             engine: Some(controllers.engine()),
             manifests: controllers.manifests(),
             machine: Some(controllers.view(config)),
+            ..ServerOptions::alone(store.clone(), config.data_dir.clone())
         };
         match Server::start(options).await {
             Ok(server) => {

@@ -14,6 +14,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use hearth_capabilities::Containers;
@@ -56,7 +57,7 @@ use crate::serve::manifests::{Folder, MANAGER};
 use authority::{Authority, ServerCertificate, names_in_the_home, own_names};
 use credential::Credential;
 use limits::Limits;
-use listen::Way;
+use listen::{UNREAD, Way};
 use places::{Behind, Door};
 use sign_in::Gatekeeper;
 use tokens::Tokens;
@@ -85,6 +86,8 @@ pub struct ServerOptions {
     pub manifests: Option<Folder>,
     /// What stands on the machine is looked at with this; `None` where there is none.
     pub machine: Option<MachineView>,
+    /// How long a client may leave unread what it is sent, before its connection ends.
+    pub unread: Duration,
 }
 
 impl ServerOptions {
@@ -99,6 +102,7 @@ impl ServerOptions {
             engine: None,
             manifests: None,
             machine: None,
+            unread: UNREAD,
         }
     }
 }
@@ -119,8 +123,8 @@ impl Server {
     /// # Errors
     /// Where the address is taken, or certificates or credentials cannot be read or written.
     pub async fn start(options: ServerOptions) -> anyhow::Result<Self> {
-        let ServerOptions { store, data_dir, listen, lan_listen, containers, engine, manifests, machine } =
-            options;
+        let ServerOptions { store, data_dir, listen, lan_listen, containers, .. } = options;
+        let ServerOptions { engine, manifests, machine, unread, .. } = options;
         let (listener, address) = bind(listen, "--listen").await?;
         let authority = Arc::new(Authority::open(&data_dir.join("pki"))?);
         let now = store.clock().now();
@@ -163,12 +167,13 @@ impl Server {
             machine,
             backup: Arc::default(),
             meter: as_kubernetes::metrics::Meter::default(),
+            node: as_kubernetes::nodes::Seen::default(),
             started: Moment::now(&**store.clock()),
             closing: closing.clone(),
         };
         let gatekeeper = Gatekeeper { limits: Limits::new(store.clock().clone()), tokens };
         let router = routes::router(wire, Door::new(store.clone(), behind), store, gatekeeper);
-        let serve = |way| tokio::spawn(listen::serve(way, router.clone(), closing.clone()));
+        let serve = |way| tokio::spawn(listen::serve(way, router.clone(), unread, closing.clone()));
         let running = ways.into_iter().map(serve).collect();
         Ok(Self { address, lan_address, socket, kubeconfig, closing, running })
     }

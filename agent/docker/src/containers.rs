@@ -21,7 +21,7 @@ use bollard::query_parameters::{
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
 use hearth_capabilities::containers::{
-    ContainerFacts, EngineFacts, ListedContainer, LogLine, LogOptions, NewContainer, Usage,
+    ContainerFacts, EngineFacts, HostFacts, ListedContainer, LogLine, LogOptions, NewContainer, Usage,
 };
 use hearth_capabilities::{Containers, Fault};
 use hearth_meta::labels;
@@ -154,9 +154,19 @@ impl Containers for Docker {
 
     async fn engine(&self) -> Result<EngineFacts, Fault> {
         let info = self.tell(self.api.info()).await?;
+        let count =
+            |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).filter(|&n| n > 0);
+        let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let host = HostFacts {
+            name: text(info.name),
+            system: text(info.operating_system),
+            processors: count(info.ncpu),
+            memory_bytes: count(info.mem_total),
+        };
         Ok(EngineFacts {
             version: info.server_version.unwrap_or_default(),
             root_folder: info.docker_root_dir.unwrap_or_default(),
+            host,
         })
     }
 }

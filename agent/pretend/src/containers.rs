@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use hearth_capabilities::Fault;
 use hearth_capabilities::containers::{
-    ContainerFacts, Containers, EngineFacts, ListedContainer, LogLine, LogOptions, NewContainer, Usage,
+    ContainerFacts, Containers, EngineFacts, HostFacts, ListedContainer, LogLine, LogOptions, NewContainer,
+    Usage,
 };
 use hearth_meta::labels;
 
@@ -124,7 +125,13 @@ impl Containers for Machine {
 
     async fn engine(&self) -> Result<EngineFacts, Fault> {
         self.call(Op::ReadEngine, "", |_| {
-            Ok(EngineFacts { version: VERSION.to_owned(), root_folder: ROOT_FOLDER.to_owned() })
+            let host = HostFacts {
+                name: Some("pretend".into()),
+                system: Some("A pretend machine".into()),
+                processors: Some(4),
+                memory_bytes: Some(16 << 30),
+            };
+            Ok(EngineFacts { version: VERSION.to_owned(), root_folder: ROOT_FOLDER.to_owned(), host })
         })
         .await
     }

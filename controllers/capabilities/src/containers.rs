@@ -368,6 +368,21 @@ pub struct EngineFacts {
     pub version: String,
     /// The folder on the host that holds images and containers; empty where it does not tell.
     pub root_folder: String,
+    /// The machine it runs on.
+    pub host: HostFacts,
+}
+
+/// What an engine says of the machine it runs on. Whoever asks may themselves run in a container, and see less of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostFacts {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its operating system, for people to read.
+    pub system: Option<String>,
+    /// How many processors it has.
+    pub processors: Option<u64>,
+    /// All its memory, in bytes.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Which lines of a log are wanted.

@@ -43,14 +43,24 @@ pub struct Change {
 impl Change {
     /// How a watcher with this query sees the change; `None` means not at all.
     pub fn seen_by(&self, query: &Query) -> Option<(ChangeKind, &Arc<Object>)> {
+        self.seen_where(query, |_| true)
+    }
+
+    /// The same to a watcher who also chooses by what no query can say. What is chosen must follow from the object alone.
+    pub fn seen_where(
+        &self,
+        query: &Query,
+        is_chosen: impl Fn(&Object) -> bool,
+    ) -> Option<(ChangeKind, &Arc<Object>)> {
+        let is_in_view = |object: &Object| query.matches(object) && is_chosen(object);
         // `None` where it is not known whether the object was in view before.
         let before = match &self.old {
-            Some(old) => Some(query.matches(old)),
+            Some(old) => Some(is_in_view(old)),
             None => self.old_known.then_some(false),
         };
         let may_have_left = |now: &Object| before.unwrap_or_else(|| query.may_have_matched(now));
         match (&self.new, &self.last) {
-            (Some(new), _) if query.matches(new) => {
+            (Some(new), _) if is_in_view(new) => {
                 let came = before.map_or_else(|| looks_new(new), |before| !before);
                 Some((if came { ChangeKind::Added } else { ChangeKind::Modified }, new))
             }
@@ -126,9 +136,17 @@ pub(super) fn subscribe(
 impl Watch {
     /// The next change that is in view; `None` once the watch was dropped for lagging, or the store closed.
     pub async fn next(&mut self) -> Option<(ChangeKind, Arc<Object>)> {
+        self.next_where(|_| true).await
+    }
+
+    /// The same to whoever also chooses by what no query can say: see [`Change::seen_where`].
+    pub async fn next_where(
+        &mut self,
+        is_chosen: impl Fn(&Object) -> bool,
+    ) -> Option<(ChangeKind, Arc<Object>)> {
         loop {
             let change = self.next_change().await?;
-            if let Some((kind, object)) = change.seen_by(&self.query) {
+            if let Some((kind, object)) = change.seen_where(&self.query, &is_chosen) {
                 return Some((kind, object.clone()));
             }
         }

@@ -6,6 +6,7 @@
 //! - `feed`: a running watch; `note`: what other programs note.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::Request;
@@ -27,7 +28,7 @@ use crate::projection::Projection;
 use crate::router::{self, Wire};
 use crate::target::Target;
 
-mod feed;
+pub(crate) mod feed;
 mod note;
 
 /// The group newer programs use.
@@ -43,6 +44,11 @@ pub(crate) fn is_place((group, version): (&str, &str), path: &str) -> bool {
     (group.is_empty() || group == GROUP)
         && version == "v1"
         && Target::parse(path).is_some_and(|target| target.plural == "events")
+}
+
+/// Whether a kind is that of events.
+pub(crate) fn is_kind(kind: &KindInfo) -> bool {
+    kind.kind == "Event" && (kind.group.is_empty() || kind.group == GROUP)
 }
 
 /// What events are, in the words of the other kinds.
@@ -71,7 +77,8 @@ pub(crate) fn kind(group: &'static str) -> KindInfo {
 }
 
 /// One request for events.
-struct Asked {
+#[derive(Clone)]
+pub(crate) struct Asked {
     store: Store,
     kind: KindInfo,
     target: Target,
@@ -113,6 +120,24 @@ pub(crate) async fn answer(
 }
 
 impl Asked {
+    /// A watch of one namespace, or of all, from a version on, or from all that stands; it does not end by itself.
+    pub(crate) fn on_and_on(
+        store: Store,
+        kind: KindInfo,
+        namespace: Option<String>,
+        labels: Vec<Requirement>,
+        from: Option<u64>,
+    ) -> Self {
+        let target = Target { namespace, plural: kind.plural.to_owned(), name: None, subresource: None };
+        let parameters = Parameters {
+            labels,
+            resource_version: from,
+            timeout: Some(Duration::MAX),
+            ..Parameters::default()
+        };
+        Self { store, kind, target, parameters, form: Form::Object }
+    }
+
     /// The events asked for, oldest first, and the version of the newest.
     async fn read(&self) -> Result<(Vec<Arc<Object>>, u64), Failure> {
         let (rows, newest) = self.rows().await?;

@@ -122,8 +122,10 @@ impl Failure {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(kind, kind.kind, name, causes)
     }
 
-    /// What the store refused, in the words of the protocol.
-    pub(crate) fn of_write(error: WriteError, kind: &KindInfo, name: &str) -> Self {
+    /// What the store refused, in the words of the protocol: the one door for every write and every try of one.
+    ///
+    /// `kind` and `name` are of the object that was written.
+    pub fn of_write(error: WriteError, kind: &KindInfo, name: &str) -> Self {
         match error {
             WriteError::NotFound(Key { name, .. }) => Self::not_found(kind, &name),
             WriteError::AlreadyExists(Key { name, .. }) => {

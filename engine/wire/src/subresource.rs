@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use hearth_engine::{Object, WriteError};
-use hearth_meta::schema;
+use hearth_meta::{Problem, schema};
 use serde_json::{Value, json};
 
 use crate::body;
@@ -64,7 +64,7 @@ async fn store(
             Value::Null => json!({}),
             status => status,
         };
-        let found = shape.map(|shape| schema::check(&status, &shape)).unwrap_or_default();
+        let found = shape.map(|shape| new_problems(old.status(), &status, &shape)).unwrap_or_default();
         if found.is_empty() {
             return Ok(status);
         }
@@ -73,4 +73,35 @@ async fn store(
     let written = call.store().change_status(&call.key(), &call.write_options(), change).await;
     let new = written.map_err(|error| Failure::of_write(error, call.kind, call.name()))?;
     Ok(Json(Projection::of(call).one(&new)).into_response())
+}
+
+/// What is wrong with a status that was not wrong with the one that stands: an older program, or an older schema, may
+/// have left there what nobody may write any more, and whoever writes something else is not to blame for it.
+fn new_problems(old: &Value, new: &Value, shape: &Value) -> Vec<Problem> {
+    let mut found = schema::check(new, shape);
+    if !found.is_empty() {
+        let before = schema::check(old, shape);
+        let is_left = |problem: &Problem| {
+            before.contains(problem) && at(old, &problem.field) == at(new, &problem.field)
+        };
+        found.retain(|problem| !is_left(problem));
+    }
+    let is_strange = |field: &str| {
+        !field.is_empty() && !field.contains(['.', '[']) && shape["properties"].get(field).is_none()
+    };
+    for problem in found.iter_mut().filter(|problem| is_strange(&problem.field)) {
+        problem
+            .message
+            .push_str("; what other programs have to say goes into conditions, or into an annotation");
+    }
+    found
+}
+
+/// The value at a path such as `conditions[0].reason`.
+fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    let steps = path.split(['.', '[']).filter(|step| !step.is_empty());
+    steps.fold(Some(value), |value, step| match step.strip_suffix(']') {
+        Some(index) => value?.get(index.parse::<usize>().ok()?),
+        None => value?.get(step),
+    })
 }

@@ -1,8 +1,9 @@
 //! Watching many kinds and namespaces through one answer, for screens that show all of a home.
 //!
 //! `?of=apps&of=containers/anna@1234` asks for the apps of every namespace, and for what became of anna's containers
-//! since version 1234: `of=PLURAL[.GROUP][/NAMESPACE][@VERSION]`, each a part with rights, a list and a place of its
-//! own. The answer is server-sent events: a browser's `EventSource` reads it, and whoever reads lines reads those that
+//! since version 1234: `of=PLURAL[.GROUP][/NAMESPACE][:LABELS][@VERSION]`, each a part with rights, a list and a place of
+//! its own. LABELS select as `labelSelector` does: `of=apps:tier=a,shared!=no`. Events are watched like any kind
+//! (`of=events/anna`); they lie outside the one order of changes, so their versions are told apart from all others'. The answer is server-sent events: a browser's `EventSource` reads it, and whoever reads lines reads those that
 //! begin with `data:`. Each holds one object of JSON with a `type` and, in `of`, the part it is about:
 //!
 //! | type | what it says |
@@ -20,14 +21,17 @@
 use std::collections::BTreeSet;
 
 use axum::body::Body;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Query as QueryString, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
-use hearth_meta::Scope;
+use hearth_engine::Query;
+use hearth_engine::store::parse_selector;
+use hearth_meta::{KindInfo, Scope};
 
 use crate::access::{Actor, Asked};
+use crate::events;
 use crate::failure::Failure;
 use crate::router::{self, Wire};
 
@@ -68,6 +72,7 @@ struct Place {
     plural: String,
     group: Option<String>,
     namespace: Option<String>,
+    labels: String,
     version: Option<u64>,
 }
 
@@ -81,31 +86,45 @@ impl Place {
             }
             None => (text, None),
         };
+        let (rest, labels) = rest.split_once(':').unwrap_or((rest, ""));
+        parse_selector(labels).map_err(|why| format!("{labels:?} selects no labels: {why}"))?;
         let (what, namespace) = match rest.split_once('/') {
             Some((what, namespace)) if !namespace.is_empty() && !namespace.contains('/') => {
                 (what, Some(namespace.to_owned()))
             }
-            Some(_) => return Err("write it as PLURAL, or PLURAL/NAMESPACE".to_owned()),
+            Some(_) => return Err("write it as PLURAL, or PLURAL/NAMESPACE, and :LABELS after it".to_owned()),
             None => (rest, None),
         };
         let (plural, group) = match what.split_once('.') {
             Some((plural, group)) => (plural, Some(group.to_owned())),
             None => (what, None),
         };
-        Ok(Self { plural: plural.to_owned(), group, namespace, version })
+        Ok(Self { plural: plural.to_owned(), group, namespace, labels: labels.to_owned(), version })
     }
 
     /// As events name it.
     fn name(&self) -> String {
         let group = self.group.as_ref().map(|group| format!(".{group}")).unwrap_or_default();
         let namespace = self.namespace.as_ref().map(|namespace| format!("/{namespace}")).unwrap_or_default();
-        format!("{}{group}{namespace}", self.plural)
+        let labels = if self.labels.is_empty() { String::new() } else { format!(":{}", self.labels) };
+        format!("{}{group}{namespace}{labels}", self.plural)
+    }
+
+    /// What it is of, among what is stored and the events.
+    fn kind(&self, wire: &Wire) -> Option<KindInfo> {
+        let is_named = |kind: &&KindInfo| {
+            kind.plural == self.plural && self.group.as_ref().is_none_or(|group| *group == kind.group)
+        };
+        if let Some(kind) = wire.gate.kinds().find(is_named) {
+            return Some(kind.clone());
+        }
+        ["", events::GROUP].map(events::kind).into_iter().find(|kind| is_named(&kind))
     }
 }
 
 /// What is asked for; everything that is wrong with it is told at once.
 fn places(uri: &Uri) -> Result<Vec<Place>, Failure> {
-    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
+    let QueryString(pairs) = QueryString::<Vec<(String, String)>>::try_from_uri(uri)
         .map_err(|error| Failure::bad_request(format!("the query string is not understood: {error}")))?;
     let (mut places, mut problems, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (_, value) in pairs.iter().filter(|(name, _)| name == "of") {
@@ -141,11 +160,9 @@ fn come_to(headers: &HeaderMap, parts: usize) -> Result<Vec<Option<u64>>, Failur
 fn parts(wire: &Wire, actor: &Actor, places: &[Place]) -> Result<Vec<Part>, Failure> {
     let (mut parts, mut problems, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
     for place in places {
-        let found = wire.gate.kinds().find(|kind| {
-            kind.plural == place.plural && place.group.as_ref().is_none_or(|group| *group == kind.group)
-        });
-        let Some(kind) = found else {
-            let known: Vec<&str> = wire.gate.kinds().map(|kind| kind.plural).collect();
+        let Some(kind) = place.kind(wire) else {
+            let mut known: Vec<&str> = wire.gate.kinds().map(|kind| kind.plural).collect();
+            known.push("events");
             let name = place.name();
             problems.push(format!("of={name}: is none of the kinds here: {}", known.join(", ")));
             continue;
@@ -154,13 +171,14 @@ fn parts(wire: &Wire, actor: &Actor, places: &[Place]) -> Result<Vec<Part>, Fail
             problems.push(format!("of={}: {} lie in no namespace", place.name(), kind.plural));
             continue;
         }
-        let asked = |verb| Asked::of(verb, kind, place.namespace.as_deref().unwrap_or_default(), "");
+        let asked = |verb| Asked::of(verb, &kind, place.namespace.as_deref().unwrap_or_default(), "");
         let granted = actor.check(&asked("list")).and_then(|()| wire.gate.open(actor, &asked("watch")));
         if let Err(refusal) = &granted {
             refusals.push(refusal.clone());
         }
-        let now = wire.gate.clock().now();
-        parts.push(Part::new(place.name(), kind, place.namespace.clone(), granted, now));
+        let labels = parse_selector(&place.labels).unwrap_or_default();
+        let query = Query { namespace: place.namespace.clone(), labels, ..Query::of(kind.kind) };
+        parts.push(Part::new(place.name(), kind, query, granted, wire));
     }
     if !problems.is_empty() {
         return Err(Failure::bad_request(problems.join("; ")));

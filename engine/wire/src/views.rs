@@ -5,10 +5,13 @@
 //! watches and events go by the same order of changes.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use hearth_engine::Object;
 use hearth_engine::store::{Query, Requirement};
@@ -98,10 +101,14 @@ pub struct Standing<'a> {
     pub cells: fn(&Value) -> Vec<Value>,
     /// The objects.
     pub objects: Vec<Object>,
+    /// All of them again, from time to time, for those who watch; `None` where nobody may.
+    pub again: Option<BoxStream<'static, Vec<Object>>>,
+    /// What of an object is worth telling when it changes; the rest of it is of the moment. Pure.
+    pub lasting: fn(&Object) -> Value,
 }
 
-/// Reads what stands for the moment: all objects of a kind, one by its name, or a watch that tells of no changes, since
-/// nobody is told of them.
+/// Reads what stands for the moment: all objects of a kind, one by its name, or a watch that tells what differs whenever
+/// they are looked at again.
 ///
 /// `place` is the path without its group and version.
 ///
@@ -109,7 +116,7 @@ pub struct Standing<'a> {
 /// A place or a query that is not understood, or a name that is not there.
 pub fn standing<B>(
     granted: &Granted<B>,
-    Standing { kind, cells, objects }: Standing<'_>,
+    Standing { kind, cells, objects, again, lasting }: Standing<'_>,
     place: &str,
     (uri, headers): (&Uri, &HeaderMap),
     closing: CancellationToken,
@@ -123,12 +130,13 @@ pub fn standing<B>(
         labels: parameters.labels.clone(),
         fields: parameters.fields.clone(),
     };
-    let is_named = |object: &Object| target.name.as_deref().is_none_or(|name| name == object.name());
-    let objects: Vec<_> = objects
-        .into_iter()
-        .filter(|object| wanted.matches(object) && is_named(object))
-        .map(std::sync::Arc::new)
-        .collect();
+    let name = target.name.clone();
+    let chosen = move |objects: Vec<Object>| -> Vec<Arc<Object>> {
+        let is_named = |object: &Object| name.as_deref().is_none_or(|name| name == object.name());
+        let chosen = objects.into_iter().filter(|object| wanted.matches(object) && is_named(object));
+        chosen.map(Arc::new).collect()
+    };
+    let objects = chosen(objects);
     let store = granted.store();
     let projection = Projection::new(kind, Form::wanted(headers), parameters.include, store.clock().now())
         .with_cells(cells);
@@ -145,13 +153,19 @@ pub fn standing<B>(
         }
         let clock = store.clock().clone();
         let ends = clock.elapsed().saturating_add(parameters.timeout.unwrap_or(DEFAULT_LENGTH));
-        let silence = stream::once(async move {
+        let mut view = Moments { is_first: objects.is_empty(), known: objects, lasting, projection };
+        let changes = again.unwrap_or_else(|| stream::pending().boxed());
+        let changes = changes.map(move |objects| view.told(chosen(objects))).filter(|frame| {
+            let has_something = !frame.is_empty();
+            async move { has_something }
+        });
+        let over = Box::pin(async move {
             tokio::select! {
                 () = closing.cancelled() => {}
                 () = clock.sleep_until(ends) => {}
             }
         });
-        return Ok(streamed(stream::iter(lines).chain(silence.filter_map(async |()| None))));
+        return Ok(streamed(stream::iter(lines).chain(changes.take_until(over))));
     }
     match &target.name {
         Some(name) => {
@@ -162,5 +176,38 @@ pub fn standing<B>(
             options::check_list(&parameters)?;
             Ok(Json(projection.many(&objects, &ListMeta::whole(version))).into_response())
         }
+    }
+}
+
+/// What a watch has told of objects that nobody stores.
+struct Moments {
+    known: Vec<Arc<Object>>,
+    lasting: fn(&Object) -> Value,
+    projection: Projection,
+    is_first: bool,
+}
+
+impl Moments {
+    /// What differs from what was told, as lines.
+    fn told(&mut self, now: Vec<Arc<Object>>) -> Bytes {
+        let mut told = Vec::new();
+        for object in &now {
+            match self.known.iter().find(|known| known.key() == object.key()) {
+                None => told.push(("ADDED", object)),
+                Some(known) if (self.lasting)(known) != (self.lasting)(object) => {
+                    told.push(("MODIFIED", object))
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = self.known.iter().filter(|known| now.iter().all(|object| object.key() != known.key()));
+        told.extend(gone.map(|object| ("DELETED", object)));
+        let mut frame = BytesMut::new();
+        for (word, object) in told {
+            let is_first = std::mem::take(&mut self.is_first);
+            frame.put(line(word, &self.projection.next(object, is_first)));
+        }
+        self.known = now;
+        frame.freeze()
     }
 }

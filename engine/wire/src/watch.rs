@@ -3,7 +3,7 @@
 //! A watcher that does not keep up is told so (410) and lists again. A watch that was asked to begin with what
 //! stands (`sendInitialEvents`) marks where that ends, since clients wait for the mark.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,12 +50,6 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
     } else {
         (Vec::new(), from)
     };
-    // What stands now was listed before, whoever goes on from a version.
-    let chosen = call.choice().map(|choice| {
-        let known = if starts_with_all { Vec::new() } else { store.list(&query).items };
-        let seen = known.iter().filter(|object| choice.takes(object)).map(|object| object.uid().to_owned());
-        Chosen { seen: seen.collect(), choice }
-    });
     let clock = store.clock();
     let projection = Projection::of(call);
     // What went wrong is told within the stream: clients heed it there, and list again.
@@ -80,7 +74,7 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response, Failure> {
         store: store.clone(),
         closing: call.wire.closing.clone(),
         projection,
-        chosen,
+        choice: call.choice(),
     };
     Ok(streamed(stream::unfold(feed, Feed::frame)))
 }
@@ -120,29 +114,8 @@ struct Feed {
     is_over: bool,
     ends: Duration,
     bookmark_due: Option<Duration>,
-    chosen: Option<Chosen>,
-}
-
-/// Which objects a watch tells of that only shows once they are shown.
-struct Chosen {
-    choice: Choice,
-    /// Those it has told of, by uid.
-    seen: HashSet<String>,
-}
-
-impl Chosen {
-    /// What happened in view of whoever chose: what no longer fits is gone to them, and what fits anew has come.
-    fn told(&mut self, kind: ChangeKind, object: &Object) -> Option<ChangeKind> {
-        let takes = kind != ChangeKind::Deleted && self.choice.takes(object);
-        let was_seen =
-            if takes { !self.seen.insert(object.uid().to_owned()) } else { self.seen.remove(object.uid()) };
-        match (takes, was_seen) {
-            (true, true) => Some(ChangeKind::Modified),
-            (true, false) => Some(ChangeKind::Added),
-            (false, true) => Some(ChangeKind::Deleted),
-            (false, false) => (kind == ChangeKind::Deleted).then_some(ChangeKind::Deleted),
-        }
-    }
+    /// Which of them are asked for by what only shows once they are shown.
+    choice: Option<Choice>,
 }
 
 impl Feed {
@@ -161,6 +134,9 @@ impl Feed {
     fn initial_frame(&mut self) -> Option<Bytes> {
         let mut frame = BytesMut::new();
         while let Some(object) = self.initial.pop_front() {
+            if self.choice.as_ref().is_some_and(|choice| !choice.takes(&object)) {
+                continue;
+            }
             self.put(&mut frame, ChangeKind::Added, &object);
             if frame.len() > 64 * 1024 {
                 return Some(frame.freeze());
@@ -177,13 +153,13 @@ impl Feed {
         let change = tokio::select! {
             biased;
             () = self.closing.cancelled() => return None,
-            change = self.watch.next() => change,
+            change = next(&mut self.watch, self.choice.as_ref()) => change,
             () = clock.sleep_until(self.ends) => return None,
             () = until(&clock, self.bookmark_due) => {
                 self.bookmark_due = Some(clock.elapsed() + BOOKMARK_EVERY);
                 // The version is read first: if nothing waits after that, this watch has seen all up to it.
                 let version = self.store.resource_version();
-                match self.watch.next().now_or_never() {
+                match next(&mut self.watch, self.choice.as_ref()).now_or_never() {
                     None => return Some(line("BOOKMARK", &self.projection.bookmark(version, false))),
                     Some(change) => change,
                 }
@@ -195,18 +171,14 @@ impl Feed {
         self.put(&mut frame, kind, &object);
         for _ in 1..CHANGES_PER_FRAME {
             // Whatever else came to an end is told by the next frame.
-            let Some(Some((kind, object))) = self.watch.next().now_or_never() else { break };
+            let waiting = next(&mut self.watch, self.choice.as_ref()).now_or_never();
+            let Some(Some((kind, object))) = waiting else { break };
             self.put(&mut frame, kind, &object);
         }
         Some(frame.freeze())
     }
 
     fn put(&mut self, frame: &mut BytesMut, kind: ChangeKind, object: &Object) {
-        let told = match &mut self.chosen {
-            Some(chosen) => chosen.told(kind, object),
-            None => Some(kind),
-        };
-        let Some(kind) = told else { return };
         let is_first = std::mem::take(&mut self.is_first);
         frame.put(line(word(kind), &self.projection.next(object, is_first)));
     }
@@ -217,6 +189,12 @@ impl Feed {
             Failure::expired("this watch did not keep up with the changes; list again and watch from there");
         line("ERROR", &failure.to_value())
     }
+}
+
+/// The next change in view. What was in view before follows from how the object stood then, not from what this watch has
+/// told: it may go on from where another one ended.
+async fn next(watch: &mut Watch, choice: Option<&Choice>) -> Option<(ChangeKind, Arc<Object>)> {
+    watch.next_where(|object| choice.is_none_or(|choice| choice.takes(object))).await
 }
 
 /// Waits until then, or for ever where there is nothing to wait for.

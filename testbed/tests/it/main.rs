@@ -14,6 +14,7 @@ mod house;
 mod machine;
 mod home;
 mod stories;
+mod outside;
 
 mod layering;
 mod licences;

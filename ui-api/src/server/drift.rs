@@ -198,12 +198,6 @@ impl Call<'_> {
     }
 
     fn failure(&self, error: WriteError) -> Failure {
-        match error {
-            WriteError::NotFound(_) => self.not_found(),
-            WriteError::Conflict(why) => Failure::conflict(self.kind, &self.key.name, &why),
-            WriteError::Invalid(problems) => self.refused(&problems),
-            WriteError::Forbidden(why) => Failure::forbidden(self.kind, &self.key.name, &why),
-            other => Failure::internal(other.to_string()),
-        }
+        Failure::of_write(error, self.kind, &self.key.name)
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use hearth_engine::controller::{Blind, Foreseen};
-use hearth_engine::{Engine, Object, Store, WriteOptions};
+use hearth_engine::{Engine, Object, Store, WriteError, WriteOptions};
 use serde_json::Value;
 
 use super::places::Inside;
@@ -27,7 +27,7 @@ pub(super) async fn of(inside: &Inside, object: &Object) -> Result<Vec<String>, 
         told.unwrap_or_else(|_| Err(Blind(format!("no answer within {} seconds", LIMIT.as_secs()))))?;
     let ends_something = told.iter().any(|effect| effect.ends_something);
     if object.kind == "App" && ends_something && has_data(inside.store(), object) {
-        told.push(Effect { words: "its data stays as it is".into(), ends_something: false });
+        told.push(Effect::of("its data stays as it is".into()));
     }
     Ok(told.into_iter().map(|effect| effect.words).collect())
 }
@@ -36,6 +36,13 @@ pub(super) async fn of(inside: &Inside, object: &Object) -> Result<Vec<String>, 
 struct Effect {
     words: String,
     ends_something: bool,
+}
+
+impl Effect {
+    /// One that takes nothing away.
+    fn of(words: String) -> Self {
+        Self { words, ends_something: false }
+    }
 }
 
 struct Look<'a> {
@@ -66,10 +73,7 @@ impl Look<'_> {
     async fn written(&self, child: &Object, depth: usize) -> Result<Vec<Effect>, Blind> {
         let key = child.key();
         if self.store.get(&key).is_none() {
-            return Ok(made(child)
-                .map(|words| Effect { words, ends_something: false })
-                .into_iter()
-                .collect());
+            return Ok(made(child).map(Effect::of).into_iter().collect());
         };
         let spec = child.spec().clone();
         let change = move |old: &Object| {
@@ -78,10 +82,29 @@ impl Look<'_> {
             Ok(new)
         };
         let options = WriteOptions { dry_run: true, ..WriteOptions::controller("app") };
-        // What the rules would refuse is told when the app says so in its status.
-        let Ok(tried) = self.store.update(&key, &options, change).await else { return Ok(Vec::new()) };
+        let tried = match self.store.update(&key, &options, change).await {
+            Ok(tried) => tried,
+            Err(error) => return refused(child, error),
+        };
         if depth < DEEPEST { self.at(&tried, depth + 1).await } else { Ok(Vec::new()) }
     }
+}
+
+/// What it means that a part could not be tried as it would be written: what the rules refuse will not be, and where
+/// the try itself failed nothing is known.
+fn refused(child: &Object, error: WriteError) -> Result<Vec<Effect>, Blind> {
+    let name = format!("{}/{}", child.kind.to_lowercase(), child.name());
+    let why = match error {
+        // It went while this was looked at, and would be made.
+        WriteError::NotFound(_) => return Ok(made(child).map(Effect::of).into_iter().collect()),
+        WriteError::Invalid(problems) => {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            problems.join("; ")
+        }
+        WriteError::Forbidden(why) => why,
+        other => return Err(Blind(format!("{name} could not be tried: {other}"))),
+    };
+    Ok(vec![Effect::of(format!("{name} stays as it is, since it is refused: {why}"))])
 }
 
 /// What the steps do that write nothing, as one line about the object.
@@ -125,4 +148,34 @@ fn has_data(store: &Store, app: &Object) -> bool {
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use hearth_engine::{Object, WriteError};
+    use hearth_meta::Problem;
+    use serde_json::json;
+
+    use super::refused;
+
+    #[test]
+    fn what_could_not_be_tried_is_never_told_as_nothing() {
+        let child =
+            json!({ "apiVersion": "hearth.dev/v1", "kind": "Container", "metadata": { "name": "web" } });
+        let child = Object::from_value(child).unwrap();
+        let told = |error| match refused(&child, error) {
+            Ok(effects) => effects.into_iter().map(|effect| effect.words).collect::<Vec<_>>().join(", "),
+            Err(blind) => format!("unknown: {}", blind.0),
+        };
+        assert_eq!(told(WriteError::NotFound(child.key())), "container/web is made");
+        let problem = Problem::new("spec.image", "is required");
+        let refusal = "container/web stays as it is, since it is refused: ";
+        assert_eq!(told(WriteError::Invalid(vec![problem])), format!("{refusal}spec.image: is required"));
+        assert_eq!(told(WriteError::Forbidden("no".into())), format!("{refusal}no"));
+        for error in
+            [WriteError::Closed, WriteError::Storage("full".into()), WriteError::Conflict("x".into())]
+        {
+            assert!(told(error).starts_with("unknown: container/web could not be tried"));
+        }
+    }
 }

@@ -25,10 +25,17 @@ use tower::ServiceExt;
 use super::authority::ServerCertificate;
 use super::limits::Peer;
 
+mod reader;
+
+use reader::MustRead;
+
 /// How many connections may stand at once on each way in; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 1024;
 /// How long a client may take to agree on TLS, or to send the head of a request.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a client may leave unread what it is sent. Much longer than any network stalls, and about as long as people
+/// leave a long log in a pager; what asks anew is told what it missed.
+pub(super) const UNREAD: Duration = Duration::from_secs(5 * 60);
 /// How long a stopping server waits for what is being answered.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How often the certificates are looked at: addresses of the machine come and go.
@@ -46,8 +53,9 @@ pub(super) enum Way {
     Socket(UnixListener),
 }
 
-/// Serves on one way in until it is told to stop, then waits for what is being answered.
-pub(super) async fn serve(way: Way, router: Router, closing: CancellationToken) {
+/// Serves on one way in until it is told to stop, then waits for what is being answered. A client that reads nothing for
+/// `unread` is let go.
+pub(super) async fn serve(way: Way, router: Router, unread: Duration, closing: CancellationToken) {
     let door = match way {
         Way::Network(listener, certificate) => {
             tokio::spawn(keep_good(certificate.clone(), closing.clone()));
@@ -65,7 +73,8 @@ pub(super) async fn serve(way: Way, router: Router, closing: CancellationToken) 
         };
         match accepted {
             Ok((stream, place)) => {
-                let connection = Connection { router: router.clone(), watcher: graceful.watcher(), place };
+                let connection =
+                    Connection { router: router.clone(), watcher: graceful.watcher(), unread, place };
                 tokio::spawn(connection.answer(stream));
             }
             Err(error) => {
@@ -109,16 +118,20 @@ async fn accept(door: &Door, places: &Arc<Semaphore>) -> std::io::Result<(Stream
 struct Connection {
     router: Router,
     watcher: Watcher,
+    unread: Duration,
     place: OwnedSemaphorePermit,
 }
 
 impl Connection {
     async fn answer(self, stream: Stream) {
+        let unread = self.unread;
         match stream {
-            Stream::Socket(stream, peer) => self.serve(stream, peer).await,
+            Stream::Socket(stream, peer) => self.serve(MustRead::within(unread, stream), peer).await,
             Stream::Network(stream, acceptor, peer) => {
                 // Watches send small lines that somebody waits for.
                 let _ = stream.set_nodelay(true);
+                // Beneath TLS, where it shows what the other end takes.
+                let stream = MustRead::within(unread, stream);
                 match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
                     Ok(Ok(stream)) => self.serve(stream, peer).await,
                     _ => tracing::debug!(

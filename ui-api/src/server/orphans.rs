@@ -70,7 +70,9 @@ pub(super) async fn answer(Allowed(inside): Allowed, sent: Bytes) -> Result<Json
         Ok(new)
     };
     let written = inside.store().update(&Key::new("Namespace", "", SYSTEM), &options, change).await;
-    written.map_err(|error| Failure::internal(error.to_string()))?;
+    let kind =
+        inside.store().kinds().find(|kind| kind.kind == "Namespace").ok_or_else(Failure::no_such_place)?;
+    written.map_err(|error| Failure::of_write(error, kind, SYSTEM))?;
     Ok(Json(json!({ "items": set.items })))
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::as_kubernetes::metrics::Meter;
+use super::as_kubernetes::nodes::Seen;
 use super::recover::MachineView;
 use crate::doctor::Moment;
 use crate::serve::manifests::Folder;
@@ -26,6 +27,8 @@ pub(super) struct Behind {
     pub(super) backup: Arc<Mutex<()>>,
     /// The last readings of what containers and the machine use.
     pub(super) meter: Meter,
+    /// How the machine was last seen as a Node.
+    pub(super) node: Seen,
     /// When the server was started.
     pub(super) started: Moment,
     /// Cancelled when the server stops.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::{Extension, Json};
-use hearth_engine::{Key, Object, WriteError};
+use hearth_engine::{Key, Object};
 use hearth_meta::difference::SECRET;
 use hearth_meta::{FieldDiff, KindInfo, Problem, Scope};
 use hearth_wire::{Actor, Asked, Failure};
@@ -42,12 +42,7 @@ pub(super) async fn answer(
         None => store.create(object, &options).await,
         Some(_) => store.update(&key, &options, move |old| Ok(applied(old, object))).await,
     };
-    let new = match tried {
-        Ok(new) => new,
-        Err(WriteError::Invalid(problems)) => return Err(Failure::invalid(kind, &key.name, &problems)),
-        Err(WriteError::Forbidden(why)) => return Err(Failure::forbidden(kind, &key.name, &why)),
-        Err(error) => return Err(Failure::internal(error.to_string())),
-    };
+    let new = tried.map_err(|error| Failure::of_write(error, kind, &key.name))?;
     let (mut before, mut after) = (old.as_ref().map_or(Value::Null, |old| old.to_value()), new.to_value());
     [&mut before, &mut after].into_iter().for_each(|value| kind.hide(value));
     let differences = differences(&before, &after, kind.is_secret);

@@ -13,6 +13,7 @@ use hearth_meta::{SignedDuration, Timestamp};
 use hearth_wire::{Actor, Users};
 use serde_json::json;
 use subtle::ConstantTimeEq;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::credential::Credential;
@@ -38,6 +39,8 @@ struct Inner {
     closing: CancellationToken,
     /// By uid, those that were used.
     used: Mutex<HashMap<String, Used>>,
+    /// One more is used.
+    came: Notify,
 }
 
 /// A token that was used, as it stood then.
@@ -49,7 +52,15 @@ struct Used {
 
 impl Tokens {
     pub(super) fn new(store: Store, credential: Credential, closing: CancellationToken) -> Self {
-        Self { inner: Arc::new(Inner { store, credential, closing, used: Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                credential,
+                closing,
+                used: Mutex::default(),
+                came: Notify::new(),
+            }),
+        }
     }
 
     /// Who has a token, and its uid where it is not the admin's own; `None` where nobody has, or nobody any more.
@@ -60,16 +71,19 @@ impl Tokens {
         if self.are_held_back() {
             return None;
         }
+        let found = self.having(token)?;
+        self.admit(&found)
+    }
+
+    /// The object of a token, as it stands.
+    fn having(&self, token: &str) -> Option<Arc<Object>> {
         let hash = access::hash(token);
-        let now = self.inner.store.clock().now();
         let tokens = self.inner.store.list(&Query::of("Token")).items;
         // Each is compared, so that the time tells nothing of which one it was.
-        let found = tokens.iter().fold(None, |found, object| {
+        tokens.into_iter().fold(None, |found, object| {
             let known = object.spec()["sha256"].as_str().unwrap_or_default();
             if bool::from(known.as_bytes().ct_eq(hash.as_bytes())) { Some(object) } else { found }
-        })?;
-        let token = standing(found, now)?;
-        Some((self.actor(found, &token, now), Some(found.uid().to_owned())))
+        })
     }
 
     /// Whether no token is taken: the store was put back, and holds again what was revoked since. The admin's own
@@ -87,26 +101,35 @@ impl Tokens {
         actor
     }
 
-    fn actor(&self, object: &Arc<Object>, token: &Token, now: Timestamp) -> Actor {
-        let uid = object.uid();
+    /// Who comes in with a token that was found a moment ago, and its uid; `None` where it went meanwhile.
+    fn admit(&self, found: &Object) -> Option<(Actor, Option<String>)> {
+        let now = self.inner.store.clock().now();
         let mut used = self.used();
+        // It is looked at again while nothing is swept: a change before this shows here, and one after it is swept.
+        let object = self.inner.store.by_uid(found.uid())?;
+        if object.spec()["sha256"] != found.spec()["sha256"] {
+            return None;
+        }
+        let (token, uid) = (standing(&object, now)?, object.uid());
         let is_same = |known: &Used| {
             known.generation == object.metadata.generation && !known.actor.until.is_cancelled()
         };
         if !used.get(uid).is_some_and(is_same) {
-            let actor = actor_of(token, self.inner.closing.child_token());
-            let new = Used { generation: object.metadata.generation, actor, noted_at: noted_at(object) };
+            let actor = actor_of(&token, self.inner.closing.child_token());
+            let new = Used { generation: object.metadata.generation, actor, noted_at: noted_at(&object) };
             if let Some(old) = used.insert(uid.to_owned(), new) {
                 old.actor.until.cancel();
             }
+            // Its end may come before the next look.
+            self.inner.came.notify_one();
         }
-        let Some(known) = used.get_mut(uid) else { return actor_of(token, CancellationToken::new()) };
+        let known = used.get_mut(uid)?;
         let is_due = known.noted_at.is_none_or(|at| now.duration_since(at) >= USE_NOTED_EVERY || at > now);
         if is_due {
             known.noted_at = Some(now);
-            self.note_use(object, now);
+            self.note_use(&object, now);
         }
-        known.actor.clone()
+        Some((known.actor.clone(), Some(uid.to_owned())))
     }
 
     /// Writes down that a token was used; nobody waits for it, and if it is lost the next use tells it.
@@ -134,6 +157,7 @@ impl Tokens {
                 tokio::select! {
                     () = self.inner.closing.cancelled() => return,
                     change = watch.next() => if change.is_none() { break },
+                    () = self.inner.came.notified() => {}
                     () = clock.sleep(next) => {}
                 }
             }
@@ -212,3 +236,6 @@ fn actor_of(token: &Token, until: CancellationToken) -> Actor {
 fn noted_at(object: &Object) -> Option<Timestamp> {
     object.status()["lastUsedAt"].as_str()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The API over a real store and real TLS, as clients of the Kubernetes protocol use it.
 #![allow(clippy::unwrap_used, reason = "everything here is a test")]
 
-mod home;
+pub(crate) mod home;
 mod leaks;
 mod rights;
 mod signing_in;

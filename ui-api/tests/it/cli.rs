@@ -16,6 +16,7 @@ mod rollback;
 mod edit;
 mod glance;
 mod effects;
+mod previous;
 mod access;
 mod golden;
 mod exits;

@@ -11,13 +11,13 @@ use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use hearth_engine::Object;
-use hearth_engine::store::EventsSeen;
+use hearth_engine::store::{ChangeKind, EventsSeen};
 use tokio_util::sync::CancellationToken;
 
 use super::{Asked, version_of};
 use crate::failure::Failure;
 use crate::options;
-use crate::watch::{DEFAULT_LENGTH, line, streamed};
+use crate::watch::{DEFAULT_LENGTH, line, streamed, word};
 
 /// How often it is looked for new events.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -81,25 +81,33 @@ impl Feed {
     }
 
     async fn frame(mut self) -> Option<(Bytes, Self)> {
-        let clock = self.asked.store.clock().clone();
-        loop {
-            if std::mem::replace(&mut self.is_started, true) {
-                let next = clock.elapsed() + LOOK_EVERY;
-                if next > self.ends {
-                    return None;
-                }
-                tokio::select! {
-                    () = self.closing.cancelled() => return None,
-                    () = clock.sleep_until(next) => {}
-                }
-                // A look that failed is tried again with the next one; nothing is taken for gone.
-                if self.look().await.is_err() {
-                    continue;
-                }
-            }
+        while self.look_on().await {
             let frame = self.show();
             if !frame.is_empty() {
                 return Some((frame, self));
+            }
+        }
+        None
+    }
+
+    /// Waits until something was looked for anew, but for the first time; false once it is over.
+    async fn look_on(&mut self) -> bool {
+        if !std::mem::replace(&mut self.is_started, true) {
+            return true;
+        }
+        let clock = self.asked.store.clock().clone();
+        loop {
+            let next = clock.elapsed() + LOOK_EVERY;
+            if next > self.ends {
+                return false;
+            }
+            tokio::select! {
+                () = self.closing.cancelled() => return false,
+                () = clock.sleep_until(next) => {}
+            }
+            // A look that failed is tried again with the next one; nothing is taken for gone.
+            if self.look().await.is_ok() {
+                return true;
             }
         }
     }
@@ -123,22 +131,67 @@ impl Feed {
         Ok(rows.len())
     }
 
+    /// What was found and not shown yet, as what became of each.
+    fn changes(&mut self) -> Vec<(ChangeKind, Arc<Object>)> {
+        let mut changes = Vec::new();
+        for object in std::mem::take(&mut self.found) {
+            match self.known.insert(object.uid().to_owned(), standing(&object)) {
+                None => changes.push((ChangeKind::Added, object)),
+                Some(before) if before != standing(&object) => changes.push((ChangeKind::Modified, object)),
+                Some(_) => {}
+            }
+        }
+        changes
+    }
+
     fn show(&mut self) -> Bytes {
         let projection = self.asked.projection();
         let mut frame = BytesMut::new();
-        for object in std::mem::take(&mut self.found) {
-            let word = match self.known.insert(object.uid().to_owned(), standing(&object)) {
-                None => "ADDED",
-                Some(before) if before != standing(&object) => "MODIFIED",
-                Some(_) => continue,
-            };
-            frame.put(line(word, &projection.next(&object, std::mem::take(&mut self.is_first))));
+        for (kind, object) in self.changes() {
+            let shown = projection.next(&object, std::mem::take(&mut self.is_first));
+            frame.put(line(word(kind), &shown));
         }
         if std::mem::take(&mut self.marks_the_end) {
             frame.put(line("BOOKMARK", &projection.bookmark(self.newest, true)));
         }
         frame.freeze()
     }
+}
+
+/// What one look brought.
+pub(crate) struct Looked {
+    /// What became of each event, oldest first.
+    pub(crate) changes: Vec<(ChangeKind, Arc<Object>)>,
+    /// The version of the newest event by then.
+    pub(crate) newest: u64,
+}
+
+/// What is asked for, look by look, beginning with all that stands, or with what came since a version. It ends with the
+/// store or the server.
+pub(crate) fn looks(
+    asked: Asked,
+    closing: CancellationToken,
+) -> impl stream::Stream<Item = Looked> + Send + 'static {
+    let (store, first) = (asked.store.clone(), Some((asked, closing)));
+    stream::unfold((store, first, None), async |(store, mut first, mut feed)| {
+        while let Some((asked, closing)) = first.take() {
+            match Feed::new(asked.clone(), closing.clone()).await {
+                Ok(begun) => feed = Some(begun),
+                Err(_) if store.is_closed() || closing.is_cancelled() => return None,
+                // What could not be read is not taken for nothing: it is read a moment later.
+                Err(_) => {
+                    store.clock().sleep(LOOK_EVERY).await;
+                    first = Some((asked, closing));
+                }
+            }
+        }
+        let feed_now: &mut Feed = feed.as_mut()?;
+        if !feed_now.look_on().await || store.is_closed() {
+            return None;
+        }
+        let looked = Looked { changes: feed_now.changes(), newest: feed_now.newest };
+        Some((looked, (store, None, feed)))
+    })
 }
 
 /// When it last happened, and how often it has: one that happens again within the same moment is told by that alone.

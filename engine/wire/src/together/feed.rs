@@ -1,7 +1,6 @@
 //! The stream itself: lists first, then changes as they come, and a beat where there are none.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::NOWHERE;
-use super::part::{Part, Seen};
+use super::part::{Came, Part};
 use crate::router::Wire;
 use crate::watch::DEFAULT_LENGTH;
 
@@ -35,7 +34,7 @@ pub(super) struct Feed {
 
 /// What comes next of what is watched.
 enum Next {
-    Change(usize, Option<Seen>),
+    Change(usize, Came),
     Beat,
     End,
 }
@@ -60,7 +59,7 @@ impl Feed {
                 return Some((frame.freeze(), self));
             }
             match self.next().await {
-                Next::Change(at, change) => self.take(at, change),
+                Next::Change(at, came) => self.take(at, came),
                 Next::Beat => self.put_beat(&mut frame),
                 Next::End => return None,
             }
@@ -91,8 +90,8 @@ impl Feed {
     }
 
     /// Takes a change, and whatever else waits by now.
-    fn take(&mut self, at: usize, change: Option<Seen>) {
-        self.parts[at].take(change);
+    fn take(&mut self, at: usize, came: Came) {
+        self.parts[at].take(came);
         for (_, part) in self.parts.iter_mut().enumerate().filter(|(other, _)| *other != at) {
             part.take_waiting(Vec::new());
         }
@@ -103,7 +102,7 @@ impl Feed {
         tokio::select! {
             biased;
             () = closing.cancelled() => Next::End,
-            (at, change) = poll_fn(|context| any_change(parts, context)) => Next::Change(at, change),
+            (at, came) = poll_fn(|context| any_change(parts, context)) => Next::Change(at, came),
             () = clock.sleep_until(*ends) => Next::End,
             () = clock.sleep_until(*beat_due) => Next::Beat,
         }
@@ -131,14 +130,10 @@ impl Feed {
 }
 
 /// Which part has something to say. Those asked in vain lose nothing by being asked again.
-fn any_change(parts: &mut [Part], context: &mut Context<'_>) -> Poll<(usize, Option<Seen>)> {
+fn any_change(parts: &mut [Part], context: &mut Context<'_>) -> Poll<(usize, Came)> {
     for (at, part) in parts.iter_mut().enumerate() {
-        if part.is_cut_off() {
-            return Poll::Ready((at, None));
-        }
-        let Some(watch) = part.live() else { continue };
-        if let Poll::Ready(change) = pin!(watch.next()).poll(context) {
-            return Poll::Ready((at, change));
+        if let Poll::Ready(came) = part.poll_next(context) {
+            return Poll::Ready((at, came));
         }
     }
     Poll::Pending

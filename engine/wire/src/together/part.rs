@@ -1,29 +1,55 @@
 //! One of the watches that are told together: its list, its changes, and how far it has come.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use futures::FutureExt;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
 use hearth_engine::store::{ChangeKind, Watch};
-use hearth_engine::{Object, Query};
-use hearth_meta::{KindInfo, Timestamp};
+use hearth_engine::{Object, Query, Store};
+use hearth_meta::KindInfo;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::accept::Form;
 use crate::access::Granted;
+use crate::events;
+use crate::events::feed::{Looked, looks};
 use crate::failure::Failure;
 use crate::parameters::IncludeObject;
 use crate::projection::Projection;
+use crate::router::Wire;
 use crate::watch::word;
 
 /// A change in view, as a watch tells it.
 pub(super) type Seen = (ChangeKind, Arc<Object>);
+
+/// What came of a part that was waited for.
+pub(super) enum Came {
+    /// A change of what is stored.
+    Change(Seen),
+    /// A look for events.
+    Looked(Looked),
+    /// Its watch was dropped, or could not be begun.
+    Cut,
+}
+
+/// Where its changes come from.
+enum Source {
+    Kind(Watch),
+    Events(BoxStream<'static, Looked>),
+}
 
 /// One of the watches.
 pub(super) struct Part {
     name: String,
     projection: Projection,
     query: Query,
+    /// The kind of events that are asked for; `None` where it is what is stored.
+    of_events: Option<KindInfo>,
+    closing: CancellationToken,
     /// What was granted; who may not is told why.
     access: Result<Granted, Failure>,
     /// What is to be said before anything else.
@@ -32,7 +58,7 @@ pub(super) struct Part {
     listing: Option<(VecDeque<Arc<Object>>, u64)>,
     /// Changes that were taken from the watch and are not told yet.
     pending: VecDeque<Seen>,
-    watch: Option<Watch>,
+    source: Option<Source>,
     /// The version up to which everything was told; absent while its list is not out.
     come_to: Option<u64>,
 }
@@ -40,21 +66,23 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn new(
         name: String,
-        kind: &KindInfo,
-        namespace: Option<String>,
+        kind: KindInfo,
+        query: Query,
         access: Result<Granted, Failure>,
-        now: Timestamp,
+        wire: &Wire,
     ) -> Self {
-        let query = Query { namespace, ..Query::of(kind.kind) };
+        let now = wire.gate.clock().now();
         Self {
             name,
-            projection: Projection::new(kind, Form::Object, IncludeObject::default(), now),
+            projection: Projection::new(&kind, Form::Object, IncludeObject::default(), now),
             query,
+            of_events: events::is_kind(&kind).then_some(kind),
+            closing: wire.closing.clone(),
             access,
             first: VecDeque::new(),
             listing: None,
             pending: VecDeque::new(),
-            watch: None,
+            source: None,
             come_to: None,
         }
     }
@@ -80,10 +108,13 @@ impl Part {
                 return self.first.push_back(self.event("ERROR", &refusal));
             }
         };
+        if let Some(kind) = self.of_events.clone() {
+            return self.begin_events(kind, store, from);
+        }
         if let Some(from) = from {
             match store.watch(self.query.clone(), Some(from)) {
                 Ok(watch) => {
-                    (self.watch, self.come_to) = (Some(watch), Some(from));
+                    (self.source, self.come_to) = (Some(Source::Kind(watch)), Some(from));
                     return;
                 }
                 Err(expired) => self.miss(&expired.to_string()),
@@ -92,8 +123,16 @@ impl Part {
         // A watch from just what was listed misses nothing in between and tells nothing twice.
         let listing = store.list(&self.query);
         self.first.push_back(json!({ "type": "LIST", "of": self.name }));
-        self.watch = store.watch(self.query.clone(), Some(listing.resource_version)).ok();
+        self.source = store.watch(self.query.clone(), Some(listing.resource_version)).ok().map(Source::Kind);
         self.listing = Some((listing.items.into(), listing.resource_version));
+    }
+
+    /// Events are read, not kept in memory: their list comes with the first look.
+    fn begin_events(&mut self, kind: KindInfo, store: Store, from: Option<u64>) {
+        let (namespace, labels) = (self.query.namespace.clone(), self.query.labels.clone());
+        let asked = events::Asked::on_and_on(store, kind, namespace, labels, from);
+        self.source = Some(Source::Events(looks(asked, self.closing.clone()).boxed()));
+        self.come_to = from;
     }
 
     fn miss(&mut self, why: &str) {
@@ -123,14 +162,34 @@ impl Part {
         Some(self.event("BOOKMARK", &self.projection.bookmark(version, true)))
     }
 
-    /// Whether it is told live: its changes come, and end where it fell behind.
-    pub(super) fn live(&mut self) -> Option<&mut Watch> {
-        self.watch.as_mut().filter(|_| self.listing.is_none() && self.first.is_empty())
+    /// Whether all of its list is told, so that changes may be.
+    fn is_listed(&self) -> bool {
+        self.listing.is_none() && self.first.is_empty()
     }
 
-    /// Whether its list stands without a watch that goes on from it.
-    pub(super) fn is_cut_off(&self) -> bool {
-        self.access.is_ok() && self.watch.is_none() && self.listing.is_none() && self.first.is_empty()
+    /// The watch of what is stored, where it is told live.
+    fn live(&mut self) -> Option<&mut Watch> {
+        let is_listed = self.is_listed();
+        match &mut self.source {
+            Some(Source::Kind(watch)) if is_listed => Some(watch),
+            _ => None,
+        }
+    }
+
+    /// What came next. Asked in vain it loses nothing by being asked again.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Came> {
+        if !self.is_listed() || self.access.is_err() {
+            return Poll::Pending;
+        }
+        match &mut self.source {
+            None => Poll::Ready(Came::Cut),
+            Some(Source::Kind(watch)) => {
+                pin!(watch.next()).poll(context).map(|change| change.map_or(Came::Cut, Came::Change))
+            }
+            Some(Source::Events(looks)) => {
+                looks.poll_next_unpin(context).map(|looked| looked.map_or(Came::Cut, Came::Looked))
+            }
+        }
     }
 
     /// Whether the store it watches is closed, so that nothing more will come.
@@ -138,10 +197,27 @@ impl Part {
         self.access.as_ref().is_ok_and(|granted| granted.store().is_closed())
     }
 
-    /// Takes the change that came, and whatever waits behind it; `None` where the watch was dropped.
-    pub(super) fn take(&mut self, came: Option<Seen>) {
-        let Some(came) = came else { return self.fall_behind() };
-        self.take_waiting(vec![came]);
+    /// Takes what came, and whatever waits behind it.
+    pub(super) fn take(&mut self, came: Came) {
+        match came {
+            Came::Change(seen) => self.take_waiting(vec![seen]),
+            Came::Looked(looked) => self.take_look(looked),
+            Came::Cut => self.fall_behind(),
+        }
+    }
+
+    /// The first look is the list where none was told yet.
+    fn take_look(&mut self, looked: Looked) {
+        if self.come_to.is_none() {
+            self.first.push_back(json!({ "type": "LIST", "of": self.name }));
+            let objects = looked.changes.into_iter().map(|(_, object)| object);
+            self.listing = Some((objects.collect(), looked.newest));
+            return;
+        }
+        self.pending = once_each(looked.changes).into();
+        if self.pending.is_empty() {
+            self.come_to = self.come_to.max(Some(looked.newest));
+        }
     }
 
     /// Takes whatever waits. Where nothing does, it has come as far as the store.
@@ -150,8 +226,10 @@ impl Part {
             let Some(seen) = next else { return self.fall_behind() };
             found.push(seen);
         }
-        self.pending = once_each(found).into();
-        self.move_on();
+        if self.of_events.is_none() {
+            self.pending = once_each(found).into();
+            self.move_on();
+        }
     }
 
     /// The next change to tell; with it the part has come that far.

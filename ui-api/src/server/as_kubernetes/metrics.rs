@@ -117,7 +117,8 @@ pub(in super::super) async fn answer(
     let asked = nodes::asked(&kind, place, &uri)?;
     let inside = door.open(&actor, &asked)?;
     let objects = if is_of_nodes { machine(&inside).await? } else { containers(&inside, place).await? };
-    let standing_now = Standing { kind: &kind, cells: |_| Vec::new(), objects };
+    let lasting = Object::to_value;
+    let standing_now = Standing { kind: &kind, cells: |_| Vec::new(), objects, again: None, lasting };
     standing(&inside, standing_now, place, (&uri, &headers), inside.behind().closing.clone())
 }
 

@@ -1,11 +1,17 @@
 //! The machine as the one Node there is.
+//!
+//! What is told of it is what the engine says of its machine; what nobody says is left out, or empty where clients need
+//! the field. Nobody tells of changes, so a watch looks again and again.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
+use futures::{StreamExt, stream};
+use hearth_capabilities::containers::EngineFacts;
 use hearth_engine::{Key, Object};
 use hearth_meta::{KindInfo, Scope, Timestamp, labels};
 use hearth_wire::{Actor, Asked, Failure, Standing, standing};
@@ -17,6 +23,8 @@ use super::{age, column, core};
 
 /// How long Docker may take to say that it is there.
 const LIMIT: Duration = Duration::from_secs(3);
+/// How often whoever watches is told what has changed.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Where nothing better is known.
 const NAMELESS: &str = "home";
 
@@ -60,8 +68,12 @@ pub(in super::super) async fn answer(
     let kind = kind();
     let place = uri.path().trim_start_matches("/api/v1/").trim_end_matches('/');
     let inside = door.open(&actor, &asked(&kind, place, &uri)?)?;
-    let node = node(&inside).await;
-    let standing_now = Standing { kind: &kind, cells, objects: vec![node] };
+    let objects = vec![node(&inside).await];
+    let again = stream::unfold(inside.clone(), async |inside| {
+        inside.store().clock().sleep(LOOK_AGAIN).await;
+        Some((vec![node(&inside).await], inside))
+    });
+    let standing_now = Standing { kind: &kind, cells, objects, again: Some(again.boxed()), lasting };
     standing(&inside, standing_now, place, (&uri, &headers), inside.behind().closing.clone())
 }
 
@@ -94,22 +106,73 @@ pub(super) fn asked(kind: &KindInfo, place: &str, uri: &Uri) -> Result<Asked, Fa
     Ok(Asked::of(verb, kind, namespace, name))
 }
 
+/// How the machine was last seen. Clones are the same.
+#[derive(Clone, Default)]
+pub(in super::super) struct Seen(Arc<Mutex<Known>>);
+
+#[derive(Clone, Default)]
+struct Known {
+    /// What the engine last said, though it may not answer now.
+    facts: Option<EngineFacts>,
+    /// Why it does not answer, and since when that, or that it does, is so.
+    since: Option<(Option<String>, Timestamp)>,
+}
+
+impl Seen {
+    /// Takes in what the engine says, or why it says nothing.
+    fn take(&self, told: Result<EngineFacts, String>, now: Timestamp) -> Known {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = told.as_ref().err().cloned();
+        let since = match &known.since {
+            Some((before, since)) if before.is_some() == trouble.is_some() => *since,
+            _ => now,
+        };
+        known.since = Some((trouble, since));
+        known.facts = told.ok().or(known.facts.take());
+        known.clone()
+    }
+}
+
 async fn node(inside: &Inside) -> Object {
     let store = inside.store();
     let now = store.clock().now();
-    let engine = match &inside.behind().machine {
+    let told = match &inside.behind().machine {
         Some(machine) => tokio::time::timeout(LIMIT, machine.hands.containers.engine())
             .await
             .map_err(|_| "it does not answer".to_owned())
             .and_then(|told| told.map_err(|fault| fault.to_string())),
         None => Err("this server has no machine".to_owned()),
     };
+    let Known { facts, since } = inside.behind().node.take(told, now);
+    let (trouble, since) = since.unwrap_or((None, now));
     let made = store.get(&Key::new("Namespace", "", labels::SYSTEM));
     let made = made.and_then(|made| made.metadata.creation_timestamp.clone());
     let name = name();
     let system = rustix::system::uname();
     let (kernel, machine) = (system.release().to_string_lossy(), architecture());
-    let room = json!({ "cpu": processors().to_string(), "memory": format!("{}Ki", memory_bytes() / 1024), "pods": "1000" });
+    let host = facts.as_ref().map(|facts| facts.host.clone()).unwrap_or_default();
+    let mut status = json!({
+        "conditions": [condition(trouble.as_ref(), since, now)],
+        "addresses": [{ "type": "Hostname", "address": host.name.as_ref().unwrap_or(&name) }],
+        // Clients need each of these fields; one that is empty is not known.
+        "nodeInfo": {
+            "machineID": "", "systemUUID": "", "bootID": "", "kubeProxyVersion": "",
+            "kernelVersion": kernel, "operatingSystem": "linux", "architecture": machine,
+            "osImage": host.system.unwrap_or_default(),
+            "containerRuntimeVersion": facts.map_or_else(|| "docker://".to_owned(), |facts| format!("docker://{}", facts.version)),
+            "kubeletVersion": format!("v{VERSION}"),
+        },
+    });
+    let mut room = json!({});
+    if let Some(processors) = host.processors {
+        room["cpu"] = processors.to_string().into();
+    }
+    if let Some(bytes) = host.memory_bytes {
+        room["memory"] = format!("{}Ki", bytes / 1024).into();
+    }
+    if room != json!({}) {
+        (status["capacity"], status["allocatable"]) = (room.clone(), room);
+    }
     let value = json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -119,33 +182,30 @@ async fn node(inside: &Inside) -> Object {
             "labels": { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": machine, "kubernetes.io/role": "home" },
         },
         "spec": {},
-        "status": {
-            "capacity": room,
-            "allocatable": room,
-            "conditions": [condition(engine.as_ref().err(), now)],
-            "addresses": [{ "type": "Hostname", "address": name }],
-            "nodeInfo": {
-                "machineID": "", "systemUUID": "", "bootID": "", "kubeProxyVersion": "",
-                "kernelVersion": kernel, "osImage": "Linux", "operatingSystem": "linux", "architecture": machine,
-                "containerRuntimeVersion": engine.as_ref().map_or_else(|_| "docker://".to_owned(), |told| format!("docker://{}", told.version)),
-                "kubeletVersion": format!("v{VERSION}"),
-            },
-        },
+        "status": status,
     });
     Object::from_value(value).expect("it is an object")
 }
 
 /// Could not tell is not the same as not ready, and it is said why.
-fn condition(trouble: Option<&String>, now: Timestamp) -> Value {
-    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+fn condition(trouble: Option<&String>, since: Timestamp, now: Timestamp) -> Value {
+    let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
     let (status, reason, message) = match trouble {
         None => ("True", "DockerAnswers", "Docker answers".to_owned()),
         Some(why) => ("Unknown", "DockerDoesNotAnswer", format!("Docker does not answer: {why}")),
     };
     json!({
         "type": "Ready", "status": status, "reason": reason, "message": message,
-        "lastHeartbeatTime": now, "lastTransitionTime": now,
+        "lastHeartbeatTime": whole(now), "lastTransitionTime": whole(since),
     })
+}
+
+/// All of it but when it was looked at.
+fn lasting(node: &Object) -> Value {
+    let mut value = node.to_value();
+    value["metadata"]["resourceVersion"] = Value::Null;
+    value["status"]["conditions"][0]["lastHeartbeatTime"] = Value::Null;
+    value
 }
 
 /// What the columns without a path say.
@@ -162,13 +222,29 @@ fn architecture() -> &'static str {
     }
 }
 
-/// How many processors there are; one where the system does not tell.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
+#[cfg(test)]
+mod tests {
+    use hearth_capabilities::containers::EngineFacts;
+    use hearth_meta::Timestamp;
 
-/// All memory there is, in bytes.
-fn memory_bytes() -> u64 {
-    let told = rustix::system::sysinfo();
-    told.totalram.saturating_mul(u64::from(told.mem_unit))
+    use super::Seen;
+
+    #[test]
+    fn what_the_engine_said_of_the_machine_is_kept_while_it_is_silent_and_since_when_it_is() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let facts = EngineFacts { version: "1".into(), root_folder: String::new(), host: Default::default() };
+        let seen = Seen::default();
+        let told = [
+            (Err("first".to_owned()), 1, false, Some("first")),
+            (Ok(facts.clone()), 2, true, None),
+            (Ok(facts), 2, true, None),
+            (Err("gone".to_owned()), 4, true, Some("gone")),
+            (Err("still".to_owned()), 4, true, Some("still")),
+        ];
+        for (now, (told, since, is_known, trouble)) in told.into_iter().enumerate() {
+            let known = seen.take(told, at(i64::try_from(now).unwrap() + 1));
+            assert_eq!(known.facts.is_some(), is_known);
+            assert_eq!(known.since, Some((trouble.map(str::to_owned), at(since))));
+        }
+    }
 }

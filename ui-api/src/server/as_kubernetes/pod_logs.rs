@@ -1,9 +1,10 @@
 //! What a Pod's container wrote, with the options clients of Kubernetes give.
 //!
 //! A log is of the time since its container was last started; what it wrote before is that of the previous one, though it
-//! is the same container to Docker.
+//! is the same container to Docker. When that was is asked of Docker: a status tells it to the second, and a container may
+//! be started again within one.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use axum::Extension;
 use axum::body::Body;
@@ -12,10 +13,11 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{StreamExt, future, stream};
+use futures::{StreamExt, TryStreamExt, future};
 use hearth_capabilities::Fault;
-use hearth_capabilities::containers::{LogLine, LogOptions};
+use hearth_capabilities::containers::{LogLine, LogOptions, RunState};
 use hearth_engine::{Key, Object};
 use hearth_meta::{SignedDuration, Timestamp};
 use hearth_wire::{Actor, Asked, Failure};
@@ -86,13 +88,18 @@ pub(in super::super) async fn answer(
     check_name(&container, &wanted)?;
     let hands = inside.behind().containers.as_ref();
     let hands = hands.ok_or_else(|| unavailable("this server has no container engine".to_owned()))?;
-    let started = text(&container.status()["startedAt"]).parse::<Timestamp>().ok();
     let Some(id) = container.status()["containerId"].as_str() else {
         let own = pods::container_name(&container);
         return Err(Failure::bad_request(format!(
             "container {own:?} in pod {name:?} is waiting to start: {}",
             text(&container.status()["message"])
         )));
+    };
+    let seen = hands.inspect(id).await.map_err(|fault| unreadable(&fault))?;
+    let started = match &seen {
+        Some(facts) => beginning(&facts.state),
+        // It is being made anew; its log is read as far as there is one.
+        None => text(&container.status()["startedAt"]).parse().ok(),
     };
     if wanted.previous && (started.is_none() || !has_died(&container)) {
         let own = pods::container_name(&container);
@@ -101,17 +108,26 @@ pub(in super::super) async fn answer(
         )));
     }
     let options = options(&wanted, started);
-    let lines = hands
-        .logs(id, &options)
-        .await
-        .map_err(|fault| unavailable(format!("the log cannot be read: {fault}")))?;
+    let read = || hands.logs(id, &options);
     let lines = match (wanted.previous, started) {
-        (true, Some(started)) => before(lines, started, wanted.tail).await,
-        _ => lines,
+        (true, Some(started)) => before(read, started, wanted.tail).await,
+        _ => read().await,
     };
+    let lines = lines.map_err(|fault| unreadable(&fault))?;
     let text = lines.take_until(inside.behind().closing.clone().cancelled_owned());
     let body = Body::from_stream(written(text, &wanted));
     Ok(([(CONTENT_TYPE, "text/plain")], body).into_response())
+}
+
+/// Since when what a container writes is of its present run.
+///
+/// Its first lines may be stamped a moment before the start is, and the last of the run before a moment after its end, so
+/// the time in the middle of the two parts them: there is a tenth of a second between them at least.
+fn beginning(state: &RunState) -> Option<Timestamp> {
+    let started = state.started_at?;
+    let ended = state.finished_at.filter(|ended| *ended < started);
+    let apart = ended.map(|ended| started.duration_since(ended) / 2);
+    Some(apart.and_then(|apart| started.checked_sub(apart).ok()).unwrap_or(started))
 }
 
 /// A Pod of this home has one container.
@@ -143,21 +159,36 @@ fn options(wanted: &Wanted, started: Option<Timestamp>) -> LogOptions {
 
 type Lines = BoxStream<'static, Result<LogLine, Fault>>;
 
+/// A log that is read from its beginning, each time anew.
+type Reading<'a> = BoxFuture<'a, Result<Lines, Fault>>;
+
 /// The lines before a time, or the last of them.
-async fn before(lines: Lines, started: Timestamp, tail: Option<u32>) -> Lines {
-    let earlier = lines.take_while(move |line| {
-        future::ready(line.as_ref().map_or(true, |line| line.at.is_none_or(|at| at < started)))
-    });
-    let Some(tail) = tail else { return earlier.boxed() };
-    let most = usize::try_from(tail).unwrap_or(usize::MAX);
-    let last = earlier.fold(VecDeque::new(), move |mut last, line| {
-        last.push_back(line);
-        if last.len() > most {
-            last.pop_front();
+///
+/// Which are the last is known once all are counted, so the log is read twice and nothing of it is kept, however long it
+/// is. What is rotated away between the two is missing from the beginning of the answer.
+async fn before<'a>(
+    read: impl Fn() -> Reading<'a>,
+    started: Timestamp,
+    tail: Option<u32>,
+) -> Result<Lines, Fault> {
+    let mut spare = 0;
+    if let Some(tail) = tail {
+        let mut counted = until(read().await?, started);
+        let mut count = 0_usize;
+        while counted.try_next().await?.is_some() {
+            count += 1;
         }
-        future::ready(last)
-    });
-    stream::iter(last.await).boxed()
+        spare = count.saturating_sub(usize::try_from(tail).unwrap_or(usize::MAX));
+    }
+    Ok(until(read().await?, started).skip(spare).boxed())
+}
+
+/// The lines before a time.
+fn until(lines: Lines, started: Timestamp) -> Lines {
+    let is_before = move |line: &Result<LogLine, Fault>| {
+        future::ready(line.as_ref().map_or(true, |line| line.at.is_none_or(|at| at < started)))
+    };
+    lines.take_while(is_before).boxed()
 }
 
 /// Lines as text, up to so many bytes.
@@ -184,6 +215,10 @@ fn written(
     })
 }
 
+fn unreadable(fault: &Fault) -> Failure {
+    unavailable(format!("the log cannot be read: {fault}"))
+}
+
 fn unavailable(why: String) -> Failure {
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
 }
@@ -192,12 +227,12 @@ fn unavailable(why: String) -> Failure {
 mod tests {
     use std::collections::HashMap;
 
-    use futures::{StreamExt, TryStreamExt, stream};
+    use futures::{FutureExt, StreamExt, TryStreamExt, future, stream};
     use hearth_capabilities::Fault;
-    use hearth_capabilities::containers::LogLine;
+    use hearth_capabilities::containers::{LogLine, RunState};
     use hearth_meta::Timestamp;
 
-    use super::{Wanted, before, options, written};
+    use super::{Wanted, options, written};
 
     fn time(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -221,6 +256,30 @@ mod tests {
     }
 
     #[test]
+    fn a_run_begins_between_the_end_of_the_one_before_and_its_own_start() {
+        let state = |started: Option<i64>, finished: Option<i64>| RunState {
+            status: "running".into(),
+            running: true,
+            exit_code: 0,
+            out_of_memory: false,
+            error: String::new(),
+            started_at: started.map(time),
+            finished_at: finished.map(time),
+            restarts: 0,
+            health: None,
+        };
+        for (started, finished, wanted) in [
+            (None, Some(5), None),
+            (Some(10), None, Some(10)),
+            (Some(10), Some(6), Some(8)),
+            // It has ended since.
+            (Some(10), Some(20), Some(10)),
+        ] {
+            assert_eq!(super::beginning(&state(started, finished)), wanted.map(time));
+        }
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused_by_name() {
         for (name, value) in
             [("tailLines", "x"), ("sinceSeconds", "-1"), ("sinceTime", "yesterday"), ("limitBytes", "1k")]
@@ -230,15 +289,39 @@ mod tests {
         assert!(read(&[("sinceSeconds", "1"), ("sinceTime", "2030-01-01T00:00:00Z")]).is_err());
     }
 
+    /// The most memory this process has had, in KiB.
+    fn most_memory() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     #[tokio::test]
-    async fn the_last_lines_before_a_start_are_cut_at_so_many_bytes() {
-        let lines = [(1, "one"), (2, "two"), (3, "three"), (9, "new")];
+    async fn of_a_log_that_is_larger_than_memory_the_last_lines_are_read_without_keeping_it() {
+        const LINES: i64 = 200_000;
+        let read = || {
+            let lines = stream::iter(0..=LINES)
+                .map(|at| Ok(LogLine { at: Some(time(at)), is_error: false, text: format!("{at:2048}") }));
+            future::ready(Ok(lines.boxed())).boxed()
+        };
+        let before_it = most_memory();
+        for (tail, wanted) in [(Some(2), 2), (Some(u32::MAX), LINES), (None, LINES), (Some(0), 0)] {
+            let lines = super::before(read, time(LINES), tail).await.unwrap();
+            let count = lines.try_fold(0, |count, _| future::ready(Ok(count + 1))).await.unwrap();
+            assert_eq!(count, wanted, "{tail:?}");
+        }
+        let grown = most_memory() - before_it;
+        assert!(grown < 100 * 1024, "{grown} KiB more for a log of 400 MiB");
+    }
+
+    #[tokio::test]
+    async fn lines_are_cut_at_so_many_bytes() {
+        let lines = [(2, "two"), (3, "three")];
         let lines = lines.map(|(at, text)| {
             Ok::<_, Fault>(LogLine { at: Some(time(at)), is_error: false, text: text.into() })
         });
-        let last = before(stream::iter(lines).boxed(), time(9), Some(2)).await;
         let wanted = Wanted { limit_bytes: Some(7), ..Wanted::default() };
-        let text: Vec<_> = written(last, &wanted).try_collect().await.unwrap();
+        let text: Vec<_> = written(stream::iter(lines), &wanted).try_collect().await.unwrap();
         assert_eq!(text.concat(), b"two\nthr");
     }
 }

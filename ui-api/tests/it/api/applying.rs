@@ -240,3 +240,37 @@ async fn what_is_said_twice_is_refused_though_it_could_be_laid_over_itself() {
         assert!(fields(&refused)[0].starts_with("metadata.ownerReferences[uid"), "{}", refused.body);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_older_program_left_in_a_status_keeps_nobody_from_applying_theirs_again() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let key = hearth_engine::Key::new("App", "household", "photos");
+    let left = json!({ "observedGeneration": 1, "summary": "Rejected", "gone": "field" });
+    home.store
+        .change_status(&key, &hearth_engine::WriteOptions::controller("test"), |_| Ok(left))
+        .await
+        .unwrap();
+    let path = format!("{APPS}/photos/status?fieldManager=me&force=true");
+    let head = [("content-type", "application/apply-patch+yaml")];
+    for message in ["first", "second"] {
+        let config = json!({ "status": { "message": message } });
+        let written = home.send(Method::PATCH, &path, &head, config.to_string()).await;
+        let status = &written.body["status"];
+        assert_eq!((written.code, &status["message"]), (StatusCode::OK, &json!(message)), "{}", written.text);
+        assert_eq!((&status["summary"], &status["gone"]), (&json!("Rejected"), &json!("field")));
+    }
+    let config = json!({ "status": { "summary": "Refused", "gone": "away" } });
+    let refused = home.send(Method::PATCH, &path, &head, config.to_string()).await;
+    let mut named = fields(&refused);
+    named.sort();
+    assert_eq!(named, ["status.gone", "status.summary"], "{}", refused.text);
+    let config = json!({ "status": { "cards": 3 } });
+    let refused = home.send(Method::PATCH, &path, &head, config.to_string()).await;
+    assert_eq!(fields(&refused), ["status.cards"]);
+    let message = refused.body["message"].as_str().unwrap();
+    assert!(
+        message.contains("conditions") && message.contains("annotation"),
+        "it says what to do: {message}"
+    );
+}

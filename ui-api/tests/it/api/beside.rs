@@ -69,3 +69,20 @@ async fn logs_of_what_was_never_made_say_so() {
     let logs = home.get("/hearth/v1/namespaces/household/containers/web/logs").await;
     assert_eq!((logs.code, &logs.body["reason"]), (StatusCode::NOT_FOUND, &json!("NotFound")));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_store_refuses_is_told_alike_whoever_asked_for_it() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let admin = home.hasty().await;
+    home.store.close().await;
+    let tried = [
+        admin.post("/hearth/v1/diff", &app("photos")).await,
+        admin.post("/hearth/v1/diff", &app("new")).await,
+        admin.post(APPS, &app("new")).await,
+    ];
+    for refused in tried {
+        let (code, reason) = (refused.code, &refused.body["reason"]);
+        assert_eq!((code, reason), (StatusCode::SERVICE_UNAVAILABLE, &json!("ServiceUnavailable")));
+    }
+}

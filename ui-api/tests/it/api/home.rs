@@ -62,18 +62,30 @@ impl Home {
 
     async fn start_as(clock: Arc<dyn Clock>, settings: impl FnOnce(&mut ServerOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let data_dir = folder.path().to_owned();
-        let kinds = hearth_kinds::all(&hearth_kinds::Settings::default());
-        let store = Store::open(OpenOptions { data_dir: data_dir.clone(), kinds, clock }).await.unwrap();
+        let store = open(&folder, clock).await;
         for name in ["household", "system"] {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             store.create(Object::from_value(namespace).unwrap(), &WriteOptions::default()).await.unwrap();
         }
-        let mut options = ServerOptions::alone(store.clone(), data_dir);
+        Self::serve(folder, store, settings).await
+    }
+
+    async fn serve(folder: TempDir, store: Store, settings: impl FnOnce(&mut ServerOptions)) -> Self {
+        let mut options = ServerOptions::alone(store.clone(), folder.path().to_owned());
         settings(&mut options);
         let server = Server::start(options).await.unwrap();
         let client = client(Kubeconfig::read_from(server.kubeconfig()).unwrap()).await;
         Self { store, server, admin: Person { client }, folder }
+    }
+
+    /// Stops it, and starts another over what it kept.
+    pub(crate) async fn restart(self) -> Self {
+        let Self { store, server, folder, .. } = self;
+        server.stop().await;
+        store.close().await;
+        drop(store);
+        let store = open(&folder, Arc::new(SystemClock::start())).await;
+        Self::serve(folder, store, |_| {}).await
     }
 
     /// Makes a token, and whoever has it.
@@ -90,6 +102,15 @@ impl Home {
         let mut file = Kubeconfig::read_from(self.server.kubeconfig()).unwrap();
         file.auth_infos[0].auth_info.as_mut().unwrap().token = Some(token.into());
         Person { client: client(file).await }
+    }
+
+    /// The admin, with a program that does not ask again by itself.
+    pub(crate) async fn hasty(&self) -> Person {
+        let file = Kubeconfig::read_from(self.server.kubeconfig()).unwrap();
+        let mut config =
+            kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        config.default_retry = false;
+        Person { client: kube::Client::try_from(config).unwrap() }
     }
 
     /// Makes a namespace.
@@ -111,6 +132,11 @@ impl Home {
         assert_eq!(made.code, StatusCode::CREATED, "{}", made.body);
         made.body
     }
+}
+
+async fn open(folder: &TempDir, clock: Arc<dyn Clock>) -> Store {
+    let kinds = hearth_kinds::all(&hearth_kinds::Settings::default());
+    Store::open(OpenOptions { data_dir: folder.path().to_owned(), kinds, clock }).await.unwrap()
 }
 
 /// Somebody who has a token of their own.

@@ -259,3 +259,105 @@ async fn what_cannot_be_meant_is_refused_with_every_problem() {
     assert_eq!(refused.code, StatusCode::BAD_REQUEST, "{}", refused.text);
     assert!(refused.body["message"].as_str().unwrap().starts_with("Last-Event-ID"), "{}", refused.text);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_may_select_by_labels_and_what_leaves_them_is_told_as_gone() {
+    let home = Home::start().await;
+    let labelled = |name: &str, tier: &str| {
+        let mut app = app(name);
+        app["metadata"]["labels"] = json!({ "tier": tier });
+        app
+    };
+    for (name, tier) in [("one", "a"), ("two", "b")] {
+        home.post(APPS, &labelled(name, tier)).await;
+    }
+    let query = "of=apps/household:tier%3Da&of=apps:tier+in+(b,c),!other";
+    let mut stream = Stream::open(&home.client, query, "").await;
+    assert_eq!(
+        stream.told(6).await,
+        [
+            "LIST apps/household:tier=a -",
+            "ADDED apps/household:tier=a one",
+            "BOOKMARK apps/household:tier=a -",
+            "LIST apps:tier in (b,c),!other -",
+            "ADDED apps:tier in (b,c),!other two",
+            "BOOKMARK apps:tier in (b,c),!other -",
+        ]
+    );
+    home.merge(&format!("{APPS}/one"), &json!({ "metadata": { "labels": { "tier": "c" } } })).await;
+    let mut told = stream.told(2).await;
+    told.sort();
+    assert_eq!(told, ["ADDED apps:tier in (b,c),!other one", "DELETED apps/household:tier=a one"]);
+    let refused = home.get("/hearth/v1/watch?of=apps:tier+in+a").await;
+    assert_eq!(refused.code, StatusCode::BAD_REQUEST, "{}", refused.text);
+    assert!(refused.body["message"].as_str().unwrap().contains("selects no labels"), "{}", refused.text);
+}
+
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/household/events";
+
+fn event(about: &str, message: &str) -> Value {
+    json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": { "generateName": "x-" },
+        "regarding": { "kind": "App", "name": about, "namespace": "household", "uid": about },
+        "reason": "Looked", "note": message, "type": "Normal", "reportingController": "somebody",
+    })
+}
+
+/// `TYPE MESSAGE` of the next event that is about an event.
+async fn said(stream: &mut Stream) -> String {
+    loop {
+        let next = tokio::time::timeout(Duration::from_secs(20), stream.next()).await;
+        let data = next.expect("it is told").unwrap().data;
+        let message = data["object"]["message"].as_str().or(data["object"]["note"].as_str());
+        if data["of"].as_str().is_some_and(|of| of.starts_with("events")) {
+            return format!("{} {}", data["type"].as_str().unwrap(), message.unwrap_or("-"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_come_in_the_same_stream_and_go_on_after_a_cut() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    assert_eq!(home.post(EVENTS, &event("photos", "It looked")).await.code, StatusCode::CREATED);
+    let query = "of=apps&of=events/household&of=events.events.k8s.io";
+    let mut stream = Stream::open(&home.client, query, "").await;
+    let mut heard = Vec::new();
+    for _ in 0..6 {
+        heard.push(said(&mut stream).await);
+    }
+    let one = ["LIST -", "ADDED It looked", "BOOKMARK -"];
+    assert_eq!(heard, [one, one].concat());
+    home.post(EVENTS, &event("photos", "It looked")).await;
+    home.post(EVENTS, &event("photos", "It looked elsewhere")).await;
+    let mut heard = Vec::new();
+    while heard.len() < 4 {
+        heard.push(said(&mut stream).await);
+    }
+    heard.sort();
+    let (new, again) = ("ADDED It looked elsewhere", "MODIFIED It looked");
+    assert_eq!(heard, [new, new, again, again]);
+    let last = stream.last.clone();
+    drop(stream);
+    home.post(EVENTS, &event("photos", "It looked while nobody heard")).await;
+    let mut stream = Stream::open(&home.client, query, &last).await;
+    for _ in 0..2 {
+        assert_eq!(said(&mut stream).await, "ADDED It looked while nobody heard");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_place_one_may_not_look_into_are_refused_in_their_part() {
+    let home = Home::start().await;
+    for name in ["anna", "ben"] {
+        home.namespace(name).await;
+    }
+    let anna = home.person("anna", "Member", &["anna"]).await;
+    let mut stream = Stream::open(&anna.client, "of=events/ben&of=events/anna&of=events", "").await;
+    let mut told = stream.told(4).await;
+    told.sort();
+    assert_eq!(
+        told,
+        ["BOOKMARK events/anna -", "ERROR events 403", "ERROR events/ben 403", "LIST events/anna -"]
+    );
+}

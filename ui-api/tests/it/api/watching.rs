@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use hearth_engine::{Key, Object, WriteOptions};
+
 use super::home::{APPS, Home, app, told};
 
 const EXPIRED: &str = "Expired";
@@ -124,4 +126,63 @@ async fn new_events_reach_a_watch() {
         lines.iter().map(|line| format!("{} {}", line["type"], line["object"]["message"])).collect();
     seen.sort();
     assert_eq!(seen, [r#""ADDED" "It looked elsewhere""#, r#""MODIFIED" "It looked""#]);
+}
+
+const RUNNING: &str = "/api/v1/namespaces/household/pods?watch=true&fieldSelector=status.phase%3DRunning";
+
+/// A container, and how it stands, without anybody to make it so.
+async fn container(home: &Home, name: &str, state: &str) {
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let object = json!({
+        "apiVersion": "hearth.dev/v1", "kind": "Container",
+        "metadata": { "name": name, "namespace": "household" },
+        "spec": { "image": { "ref": "x", "digest": digest } },
+    });
+    home.store
+        .create(Object::from_value(object).unwrap(), &WriteOptions::controller("test"))
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    stands(home, name, state).await;
+}
+
+async fn stands(home: &Home, name: &str, state: &str) {
+    let status = json!({ "state": state, "exitCode": (state == "exited").then_some(1) });
+    let key = Key::new("Container", "household", name);
+    home.store.change_status(&key, &WriteOptions::controller("test"), |_| Ok(status)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_left_or_entered_the_selection_while_nobody_watched_is_told() {
+    let home = Home::start().await;
+    container(&home, "leaves", "running").await;
+    container(&home, "enters", "exited").await;
+    let version = home.store.resource_version();
+    stands(&home, "leaves", "exited").await;
+    stands(&home, "enters", "running").await;
+    container(&home, "comes", "running").await;
+    let lines = home.watch(&format!("{RUNNING}&resourceVersion={version}&timeoutSeconds=1")).await;
+    assert_eq!(told(&lines), ["DELETED leaves", "ADDED enters", "ADDED comes"]);
+    let lines = home.watch(&format!("{RUNNING}&timeoutSeconds=1")).await;
+    assert_eq!(told(&lines), ["ADDED comes", "ADDED enters"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_left_before_a_restart_is_told_as_gone_though_nobody_knows_how_it_was() {
+    let home = Home::start().await;
+    container(&home, "leaves", "running").await;
+    // So much happens besides that what was before the departure is no longer read back.
+    for number in 0..1100 {
+        let key = Key::new("Namespace", "", "household");
+        let change = move |old: &Object| {
+            let mut new = old.clone();
+            new.metadata.annotations.get_or_insert_default().insert("n".into(), number.to_string());
+            Ok(new)
+        };
+        home.store.update(&key, &WriteOptions::controller("test"), change).await.unwrap();
+    }
+    let version = home.store.resource_version();
+    stands(&home, "leaves", "exited").await;
+    let home = home.restart().await;
+    let lines = home.watch(&format!("{RUNNING}&resourceVersion={version}&timeoutSeconds=1")).await;
+    assert_eq!(told(&lines), ["DELETED leaves"]);
 }

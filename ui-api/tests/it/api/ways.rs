@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hearth_engine::clock::ManualClock;
-use kube::config::Kubeconfig;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::net::{TcpSocket, UnixStream};
+use tokio_rustls::TlsConnector;
 
-use super::home::{Home, client};
+use super::home::{Home, client, token_of};
 
 const OWN: &str = "/apis/hearth.dev/v1/namespaces/anna/apps";
 
@@ -169,4 +172,75 @@ async fn what_was_begun_with_a_token_is_not_carried_out_once_that_is_revoked() {
     let _ = parked.write_all(&body.as_bytes()[body.len() - 1..]).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(home.get(&format!("{OWN}/late")).await.code, axum::http::StatusCode::NOT_FOUND);
+}
+
+/// How long a client may read nothing, in these tests.
+const UNREAD: Duration = Duration::from_secs(1);
+
+/// A home whose apps are more than any connection holds on its way, and how many bytes they are.
+async fn with_much_to_read() -> (Home, usize) {
+    let home = Home::start_with(|options| options.unread = UNREAD).await;
+    for number in 0..80 {
+        let mut app = super::home::app(&format!("app-{number}"));
+        app["metadata"]["annotations"] = json!({ "long": "x".repeat(200_000) });
+        assert_eq!(home.post(super::home::APPS, &app).await.code.as_u16(), 201);
+    }
+    home.person("reader", "Admin", &[]).await;
+    let size = home.get(super::home::APPS).await.text.len();
+    (home, size)
+}
+
+/// Reads on until the connection ends; how much came.
+async fn read_on(stream: &mut (impl AsyncReadExt + Unpin)) -> usize {
+    let (mut came, mut piece) = (0, vec![0; 65536]);
+    // However it ends.
+    while let Ok(count @ 1..) = stream.read(&mut piece).await {
+        came += count;
+    }
+    came
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_client_reads_nothing_ends_over_the_network() {
+    let (home, size) = with_much_to_read().await;
+    let file = Kubeconfig::read_from(home.server.kubeconfig()).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(config.root_cert.unwrap()[0].clone())).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(8192).unwrap();
+    let stream = socket.connect(home.server.address()).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: hearth\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        super::home::APPS,
+        token_of("reader")
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    tokio::time::sleep(4 * UNREAD).await;
+    let came = read_on(&mut stream).await;
+    assert!(came < size, "all of it came, {came} bytes: nobody was let go");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_client_reads_nothing_ends_over_the_socket_and_a_slow_one_stays() {
+    let (home, size) = with_much_to_read().await;
+    let socket = home.server.socket().unwrap().to_owned();
+    let token = token_of("reader");
+    let mut unread = open(&socket, super::home::APPS, Some(&token)).await;
+    let mut slow = open(&socket, super::home::APPS, Some(&token)).await;
+    let (mut came, mut piece) = (0, vec![0; size / 10]);
+    for _ in 0..8 {
+        tokio::time::sleep(UNREAD / 2).await;
+        slow.read_exact(&mut piece).await.unwrap();
+        came += piece.len();
+    }
+    let left = read_on(&mut slow).await;
+    assert!(came + left > size, "who reads slowly has it all in the end: {came} and {left} of {size}");
+    let came = read_on(&mut unread).await;
+    assert!(came < size, "all of it came, {came} bytes: nobody was let go");
 }
