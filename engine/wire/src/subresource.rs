@@ -99,9 +99,9 @@ fn new_problems(old: &Value, new: &Value, shape: &Value) -> Vec<Problem> {
 
 /// The value at a path such as `conditions[0].reason`.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
-    let steps = path.split(['.', '[']).filter(|step| !step.is_empty());
-    steps.fold(Some(value), |value, step| match step.strip_suffix(']') {
-        Some(index) => value?.get(index.parse::<usize>().ok()?),
-        None => value?.get(step),
+    let mut steps = path.split(['.', '[']).filter(|step| !step.is_empty());
+    steps.try_fold(value, |value, step| match step.strip_suffix(']') {
+        Some(index) => value.get(index.parse::<usize>().ok()?),
+        None => value.get(step),
     })
 }

@@ -138,10 +138,7 @@ async fn container(home: &Home, name: &str, state: &str) {
         "metadata": { "name": name, "namespace": "household" },
         "spec": { "image": { "ref": "x", "digest": digest } },
     });
-    home.store
-        .create(Object::from_value(object).unwrap(), &WriteOptions::controller("test"))
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
+    home.store.create(Object::from_value(object).unwrap(), &WriteOptions::controller("test")).await.unwrap();
     stands(home, name, state).await;
 }
 
