@@ -19,9 +19,7 @@ def an_object_is_made_read_changed_and_deleted():
     objects.patch_namespaced_custom_object(**PLACE, name="one", body=patch)
     found = objects.list_namespaced_custom_object(**PLACE, label_selector="tier=a")["items"]
     assert [it["metadata"]["name"] for it in found] == ["one"], found
-    read = objects.get_namespaced_custom_object(**PLACE, name="one")
-    read["spec"]["state"] = "Stopped"
-    written = objects.replace_namespaced_custom_object(**PLACE, name="one", body=read)
+    read, written = stopped("one")
     assert written["metadata"]["generation"] == 2, written
     try:
         objects.replace_namespaced_custom_object(**PLACE, name="one", body=read)
@@ -30,6 +28,18 @@ def an_object_is_made_read_changed_and_deleted():
         assert refused.status == 409, refused
     objects.delete_namespaced_custom_object(**PLACE, name="one")
     tries.until(lambda: not is_there("one"))
+
+
+def stopped(name):
+    """Replaces an app by one that is stopped, anew where its status was written between the look and that."""
+    for _ in range(50):
+        read = objects.get_namespaced_custom_object(**PLACE, name=name)
+        read["spec"]["state"] = "Stopped"
+        try:
+            return read, objects.replace_namespaced_custom_object(**PLACE, name=name, body=read)
+        except ApiException as refused:
+            assert refused.status == 409, refused
+    raise AssertionError("it was never replaced")
 
 
 def a_wrong_object_is_told_with_its_field():
