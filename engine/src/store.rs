@@ -35,6 +35,7 @@ mod script;
 mod disk;
 mod load;
 mod reader;
+mod recent;
 mod reach;
 mod verify;
 mod copies;

@@ -10,8 +10,8 @@ use sqlx::{Row, SqliteConnection};
 use super::cipher::Cipher;
 use super::error::OpenError;
 use super::intent::Intent;
+use super::recent::RECENT_CHANGES;
 use super::rows::ChangeRow;
-use super::state::RECENT_CHANGES;
 use super::sum::fits;
 use crate::object::Object;
 

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the store looks at its own files")]
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -21,13 +21,12 @@ use super::load::{self, Loaded};
 use super::lock::StoreLock;
 use super::mark::{self, Mark, Reached};
 use super::reader::Reader;
+use super::recent::Recent;
 use super::room::{Room, Space};
 use super::state::State;
-use super::watch::Change;
 use super::writer::{self, Writer};
 use super::{Inner, Store, meta, migrations, replace, trust};
 use crate::clock::Clock;
-use crate::object::{Key, Object};
 
 /// How many requests may wait for the writer before callers wait to ask.
 const WAITING_REQUESTS: usize = 1024;
@@ -231,37 +230,6 @@ fn in_memory(loaded: Loaded, kinds: &BTreeMap<&'static str, KindInfo>) -> State 
         state.keep(&object.key(), &object, kinds.get(object.kind.as_str()));
     }
     state.intents = loaded.intents.into_iter().map(|intent| (intent.uid.clone(), intent)).collect();
-    let mut before = Before::new(loaded.changes.first().is_some_and(|(first, ..)| *first == 1));
-    state.recent = loaded
-        .changes
-        .into_iter()
-        .map(|(rv, gone, object)| {
-            // The newest state of an object is the one that stands; it is kept once.
-            let standing = state.objects.get(&object.key()).filter(|o| o.resource_version() == rv && !gone);
-            let object = standing.cloned().unwrap_or_else(|| Arc::new(object));
-            Arc::new(before.past(rv, gone, object))
-        })
-        .collect::<VecDeque<_>>();
+    state.recent = Recent::read_back(&loaded.changes);
     state
-}
-
-/// What each object was before a change that is read back from the file, as far as the changes tell.
-struct Before {
-    seen: HashMap<Key, Option<Arc<Object>>>,
-    /// Whether these are all changes there ever were.
-    is_whole: bool,
-}
-
-impl Before {
-    fn new(is_whole: bool) -> Self {
-        Self { seen: HashMap::new(), is_whole }
-    }
-
-    fn past(&mut self, resource_version: u64, gone: bool, object: Arc<Object>) -> Change {
-        let key = object.key();
-        let (new, last) = if gone { (None, Some(object)) } else { (Some(object), None) };
-        let before = self.seen.insert(key.clone(), new.clone());
-        let old_known = self.is_whole || before.is_some();
-        Change { resource_version, key, old: before.flatten(), old_known, new, last }
-    }
 }

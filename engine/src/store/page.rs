@@ -101,15 +101,11 @@ impl State {
             return Err(Expired { asked: at }.into());
         }
         let mut past = Past::new();
-        let since = self.recent.partition_point(|change| change.resource_version <= at);
-        for change in self.recent.range(since..).filter(|change| change.key.kind == kind) {
-            if past.contains_key(&change.key) {
-                continue;
+        for kept in self.recent.since(at).filter(|kept| kept.key.kind == kind) {
+            if !past.contains_key(&kept.key) {
+                let before = kept.before().ok_or(Expired { asked: at })?;
+                past.insert(kept.key.clone(), before);
             }
-            if !change.old_known {
-                return Err(Expired { asked: at }.into());
-            }
-            past.insert(change.key.clone(), change.old.clone());
         }
         Ok(past)
     }

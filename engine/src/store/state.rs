@@ -1,18 +1,15 @@
 //! What stands in the store now, in memory, with the indexes reads need.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hearth_meta::KindInfo;
 
 use super::intent::Intent;
+use super::recent::Recent;
 use super::trust::Trust;
 use super::watch::{Change, Watcher};
 use crate::object::{Key, Object};
-
-/// How many changes are kept in memory for watchers that come back: an object takes about five times its JSON
-/// in memory, and a home makes so many changes in hours.
-pub(super) const RECENT_CHANGES: usize = 1024;
 
 /// Everything, as committed.
 #[derive(Default)]
@@ -28,8 +25,7 @@ pub(super) struct State {
     pub(super) trust: Trust,
     /// Objects whose status stands in memory alone, since the disk had no room for it.
     pub(super) unsaved: BTreeSet<Key>,
-    /// The newest changes, oldest first, without gaps.
-    pub(super) recent: VecDeque<Arc<Change>>,
+    pub(super) recent: Recent,
     /// Locked apart from the rest, so that whoever subscribes only reads: the writer alone ever writes here, and
     /// a caller's closure that reads while it runs in the writer waits for nobody.
     pub(super) watchers: Mutex<Vec<Watcher>>,
@@ -52,7 +48,7 @@ impl State {
 
     /// From which resourceVersion on every change is still known here.
     pub(super) fn kept_from(&self) -> u64 {
-        let oldest = self.recent.front().map_or(self.resource_version, |change| change.resource_version - 1);
+        let oldest = self.recent.first().map_or(self.resource_version, |first| first - 1);
         oldest.max(self.watched_from)
     }
 
@@ -113,12 +109,9 @@ impl State {
     }
 
     /// Shows a committed change to every watcher, and drops those that do not keep up.
-    pub(super) fn publish(&mut self, change: Arc<Change>) {
-        self.offer(&change);
-        if self.recent.len() == RECENT_CHANGES {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(change);
+    pub(super) fn publish(&mut self, change: &Arc<Change>) {
+        self.offer(change);
+        self.recent.push(change);
     }
 
     fn offer(&mut self, change: &Arc<Change>) {

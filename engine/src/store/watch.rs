@@ -5,6 +5,7 @@ use std::sync::{Arc, RwLock, Weak};
 
 use tokio::sync::mpsc;
 
+use super::recent::Kept;
 use super::selector::Query;
 use super::state::State;
 use crate::object::{Key, Object};
@@ -87,7 +88,7 @@ pub struct Expired {
 /// A running watch.
 pub struct Watch {
     query: Query,
-    backlog: std::vec::IntoIter<Arc<Change>>,
+    backlog: std::vec::IntoIter<Arc<Kept>>,
     changes: mpsc::Receiver<Arc<Change>>,
     seen: AtomicU64,
     state: Weak<RwLock<State>>,
@@ -121,12 +122,8 @@ pub(super) fn subscribe(
     if from < state.kept_from() || from > now {
         return Err(Expired { asked: from });
     }
-    let backlog: Vec<_> = state
-        .recent
-        .iter()
-        .filter(|change| change.resource_version > from && query.asks_for_kind(&change.key.kind))
-        .cloned()
-        .collect();
+    let is_asked = |kept: &&Arc<Kept>| query.asks_for_kind(&kept.key.kind);
+    let backlog: Vec<_> = state.recent.since(from).filter(is_asked).cloned().collect();
     let (sender, changes) = mpsc::channel(LAG);
     state.feed(Watcher { kind: query.kind.clone(), changes: sender });
     let state = Arc::downgrade(shared);
@@ -155,7 +152,7 @@ impl Watch {
     /// The next change of the watched kind, in view or not.
     pub async fn next_change(&mut self) -> Option<Arc<Change>> {
         let change = match self.backlog.next() {
-            Some(change) => change,
+            Some(kept) => Arc::new(kept.change()),
             None => self.changes.recv().await?,
         };
         self.seen.store(change.resource_version, Ordering::Relaxed);

@@ -261,7 +261,7 @@ fn show(inner: &Inner, batch: Batch, with_left: bool) {
     }
     for (change, _) in batch.changes {
         state.take(&change, inner.kinds.get(change.key.kind.as_str()));
-        state.publish(change);
+        state.publish(&change);
     }
     for key in &batch.taken_up {
         state.trust.remembered.remove(key);
