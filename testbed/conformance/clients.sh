@@ -11,7 +11,7 @@ try_clients() {
     local st token
     st=$(dirname "$python")/st
     token=$("${kubectl:?}" config view --raw -o 'jsonpath={.users[0].user.token}')
-    try_at_random "$st" "$token" not_a_server_error
+    try_at_random "$st" "$token" not_the_servers_fault
     try_as_others "$st"
 }
 
@@ -70,7 +70,7 @@ try_as_others() {
             --write-kubeconfig "$home/$role.kubeconfig" >/dev/null 2>&1
         token=$("$kubectl" --kubeconfig "$home/$role.kubeconfig" config view --raw -o 'jsonpath={.users[0].user.token}')
         # As fast as a token may ask.
-        try_at_random "$st" "$token" not_a_server_error,nothing_of_others --rate-limit 45/s
+        try_at_random "$st" "$token" not_the_servers_fault,nothing_of_others --rate-limit 45/s
     done
     unset HEARTH_FUZZ_PLANTED HEARTH_FUZZ_OTHERS HEARTH_FUZZ_OWN HEARTH_FUZZ_NAMES
     # shellcheck disable=SC2034 # "miss" tells it
