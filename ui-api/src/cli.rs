@@ -6,8 +6,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hearth_meta::Timestamp;
 
 pub mod exit;
@@ -23,7 +24,6 @@ mod table;
 mod yaml;
 mod jsonpath;
 mod progress;
-mod confirm;
 mod apply;
 mod get;
 mod wait;
@@ -40,6 +40,9 @@ mod logs;
 mod history;
 mod rollback;
 mod edit;
+mod set;
+mod install;
+mod export;
 mod status;
 mod top;
 mod version;
@@ -50,6 +53,9 @@ mod recover;
 mod doctor;
 mod support;
 mod token;
+mod login;
+mod context;
+mod schema;
 mod backup;
 mod restore;
 mod explain;
@@ -62,6 +68,7 @@ mod complete;
 
 use client::{Client, Reach};
 use exit::{Exit, Failure, Outcome};
+pub(crate) use login::trust::fingerprint;
 use output::{Colour, Output};
 
 /// Keeps a home server true to what its people declared.
@@ -85,7 +92,7 @@ struct Globals {
     #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
     context: Option<String>,
     /// Read a support bundle in the place of a server.
-    #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"], help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["kubeconfig", "context", "server"], hide_short_help = true, help_heading = "Everywhere")]
     from: Option<PathBuf>,
     /// In which namespace [default: that of the context, else household].
     #[arg(short, long, global = true, value_name = "NAME", help_heading = "Everywhere")]
@@ -97,6 +104,7 @@ struct Globals {
         value_enum,
         default_value_t,
         hide_possible_values = true,
+        hide_short_help = true,
         value_name = "auto|always|never",
         help_heading = "Everywhere"
     )]
@@ -104,6 +112,15 @@ struct Globals {
     /// Say nothing beside the data but errors.
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     quiet: bool,
+    /// Another address than that of the kubeconfig file, such as https://home.local:8420.
+    #[arg(long, global = true, value_name = "URL", help_heading = "Everywhere")]
+    server: Option<String>,
+    /// How long an answer may take [default: 30s]; where a verb waits, how long for what it waits for.
+    #[arg(long, global = true, value_name = "SPAN", value_parser = duration::parse, help_heading = "Everywhere")]
+    timeout: Option<Duration>,
+    /// Never ask; fail with the flag to pass instead.
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Everywhere")]
+    no_input: bool,
 }
 
 /// The verbs.
@@ -117,9 +134,34 @@ enum Command {
     Recover(recover::Recover),
     Doctor(doctor::Doctor),
     Support(support::Support),
+    Login(login::Login),
+    Context(context::Context),
+    Schema(schema::Schema),
     Version(version::Version),
     #[command(flatten)]
     Local(Local),
+}
+
+impl Command {
+    /// Whether it waits for something, or may be told to.
+    fn waits(&self) -> bool {
+        use Remote::{Apply, Delete, Install, Set, Start, Stop, Uninstall, Upgrade, Wait};
+        match self {
+            Self::Remote(verb) => matches!(
+                verb,
+                Apply(_)
+                    | Delete(_)
+                    | Install(_)
+                    | Set(_)
+                    | Start(_)
+                    | Stop(_)
+                    | Uninstall(_)
+                    | Upgrade(_)
+                    | Wait(_)
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// Verbs that ask a server.
@@ -141,6 +183,11 @@ enum Remote {
     History(history::History),
     Rollback(rollback::Rollback),
     Edit(edit::Edit),
+    Set(set::Set),
+    Export(export::Export),
+    Install(install::Install),
+    Upgrade(install::Upgrade),
+    Uninstall(install::Uninstall),
     /// Start an app.
     Start(power::Power),
     /// Stop an app.
@@ -163,11 +210,28 @@ enum Local {
     Completion(completion::Completion),
 }
 
+/// How the help of a verb is laid out: what it is like before what it takes.
+const HELP: &str = "{before-help}{about}{after-help}\n\n{usage-heading} {usage}\n\n{all-args}";
+
+/// The whole command line, as clap has it.
+fn whole() -> clap::Command {
+    fn shaped(command: clap::Command) -> clap::Command {
+        command.help_template(HELP).mut_subcommands(shaped)
+    }
+    Cli::command().mut_subcommands(shaped)
+}
+
+fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = whole();
+    let found = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&found).map_err(|error| error.format(&mut command))
+}
+
 /// Carries out a command line on the terminal or pipe this program was started with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // A shell that asks what may come next is answered, and nothing else is done.
-    clap_complete::CompleteEnv::with_factory(Cli::command).var(completion::ASKED_BY).complete();
-    let cli = match Cli::try_parse_from(args) {
+    clap_complete::CompleteEnv::with_factory(whole).var(completion::ASKED_BY).complete();
+    let cli = match parsed(args) {
         Ok(cli) => cli,
         Err(error) => {
             // Help that nobody reads any more is no failure.
@@ -180,14 +244,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Cli { command: Command::Serve(options), .. } => return crate::serve::run(options),
         cli => cli,
     };
-    let out = Output::standard(cli.globals.color, cli.globals.quiet);
+    let out = Output::standard(cli.globals.color, cli.globals.quiet, cli.globals.no_input);
     // Each world turns a runtime of its own.
     if let Command::Local(Local::Test(args)) = &cli.command {
         return concluded(test::run(args, &out), &out).into();
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let exit = match runtime {
-        Ok(runtime) => runtime.block_on(interruptible(cli, &out)),
+        Ok(runtime) => {
+            let exit = runtime.block_on(interruptible(cli, &out));
+            // A person who was asked and left may never answer; nobody waits for that.
+            runtime.shutdown_background();
+            exit
+        }
         Err(error) => tell(&Failure::new(Exit::Bug, format!("no runtime could be started: {error}")), &out),
     };
     exit.into()
@@ -204,11 +273,15 @@ pub async fn run_kept_at(
     now: Option<Timestamp>,
     out: &Output,
 ) -> Exit {
-    match Cli::try_parse_from(args) {
+    match parsed(args) {
         Ok(cli) => finish(cli, now, out).await,
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             out.say(&error.to_string());
             Exit::Usage
+        }
+        Err(help) => {
+            out.data(&help.to_string());
+            Exit::Done
         }
     }
 }
@@ -219,7 +292,10 @@ async fn interruptible(cli: Cli, out: &Output) -> Exit {
         tokio::select! {
             exit = &mut work => return exit,
             // The editor has the terminal, and what it makes of the key is its own affair.
-            _ = tokio::signal::ctrl_c() => if !edit::is_editor_open() {
+            _ = tokio::signal::ctrl_c() => if consent::is_asking() {
+                out.say("\nnothing was changed");
+                return Exit::Interrupted;
+            } else if !edit::is_editor_open() {
                 out.say("interrupted; what was asked for goes on, see `hearth get all`");
                 return Exit::Interrupted;
             },
@@ -241,19 +317,23 @@ fn concluded(outcome: Outcome, out: &Output) -> Exit {
 }
 
 async fn dispatch(cli: Cli, now: Option<Timestamp>, out: &Output) -> Outcome {
-    let Globals { kubeconfig, context, namespace, from, .. } = &cli.globals;
+    let Globals { kubeconfig, context, namespace, from, server, timeout, .. } = &cli.globals;
     let reach = Reach {
         kubeconfig: kubeconfig.as_deref(),
         context: context.as_deref(),
         namespace: namespace.as_deref(),
         from: from.as_deref(),
+        server: server.as_deref(),
+        timeout: *timeout,
+        waits: cli.command.waits(),
         now,
     };
     match cli.command {
         Command::Serve(_) => Err(Failure::usage("a server is started by the program alone")),
         Command::Token(args) => {
-            let open = || Client::open(kubeconfig.as_deref(), context.as_deref(), None);
-            token::run(args, namespace.as_deref(), open, out).await
+            // There it says what the token is good for.
+            let reach = Reach { namespace: None, ..reach };
+            token::run(args, namespace.as_deref(), || reach.client(), out).await
         }
         // Only some of it asks a server.
         Command::Backup(args) => backup::run(args, || reach.client(), out).await,
@@ -267,6 +347,9 @@ async fn dispatch(cli: Cli, now: Option<Timestamp>, out: &Output) -> Outcome {
         Command::Local(Local::Completion(args)) => completion::run(&args, out),
         Command::Recover(args) => recover::run(args, &reach, out).await,
         Command::Doctor(args) => doctor::run(args, &reach, out).await,
+        Command::Login(args) => login::run(args, &reach, out).await,
+        Command::Context(args) => context::run(&args, &reach, out),
+        Command::Schema(args) => schema::run(args, &reach, out).await,
         Command::Version(args) => version::run(args, &reach, out).await,
         Command::Support(args) => support::run(args, &reach, out).await,
         Command::Remote(verb) => ask(verb, &reach.client().await?.telling(out), out).await,
@@ -291,6 +374,11 @@ async fn ask(verb: Remote, client: &Client, out: &Output) -> Outcome {
         Remote::History(args) => history::run(args, client, out).await,
         Remote::Rollback(args) => rollback::run(args, client, out).await,
         Remote::Edit(args) => edit::run(args, client, out).await,
+        Remote::Set(args) => set::run(args, client, out).await,
+        Remote::Export(args) => export::run(args, client, out).await,
+        Remote::Install(args) => install::install(args, client, out).await,
+        Remote::Upgrade(args) => install::upgrade(args, client, out).await,
+        Remote::Uninstall(args) => install::uninstall(args, client, out).await,
         Remote::Start(args) => power::run(args, "Running", client, out).await,
         Remote::Stop(args) => power::run(args, "Stopped", client, out).await,
         Remote::Pause(args) => pause::pause(args, client, out).await,

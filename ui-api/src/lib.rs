@@ -13,6 +13,7 @@
 
 mod access;
 mod private_file;
+mod written;
 pub mod backup;
 pub mod cli;
 pub mod config;

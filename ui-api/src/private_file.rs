@@ -27,10 +27,35 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
 
 /// Writes a text beside the file, then puts it in its place: a crash leaves the old one or the new one.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    write_whole(path, text).with_context(|| format!("writing {}", path.display()))
+    let moved = |beside: &Path| std::fs::rename(beside, path);
+    put(path, |file| file.write_all(text.as_bytes()), moved)
+        .with_context(|| format!("writing {}", path.display()))
 }
 
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+/// Writes a text into a file that is not there yet, whole or not at all.
+pub(crate) fn create(path: &Path, text: &str) -> anyhow::Result<()> {
+    create_with(path, |file| Ok(file.write_all(text.as_bytes())?))
+}
+
+/// Writes what `fill` gives into a file that is not there yet, whole or not at all. A name that was taken meanwhile is
+/// not taken away again.
+pub(crate) fn create_with(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let named = |beside: &Path| {
+        std::fs::hard_link(beside, path)?;
+        std::fs::remove_file(beside)
+    };
+    let fill = |file: &mut File| fill(file).map_err(std::io::Error::other);
+    put(path, fill, named).with_context(|| format!("writing {}", path.display()))
+}
+
+fn put(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+    place: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     // A name without a folder lies in this one.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = folder.join(format!(
@@ -44,8 +69,8 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
         _ => {}
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    if let Err(error) = written.and_then(|()| std::fs::rename(&beside, path)) {
+    let written = fill(&mut file).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| place(&beside)) {
         // What could not be written tells more than what could not be removed.
         let _ = std::fs::remove_file(&beside);
         return Err(error);
@@ -57,6 +82,17 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_new_file_takes_no_others_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("app.yaml");
+        super::create(&file, "mine").unwrap();
+        assert!(super::create(&file, "theirs").is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
 
     #[test]
     fn a_file_is_written_for_its_owner_alone_and_touches_none_beside_it() {

@@ -22,7 +22,7 @@ pub use container::{Container, ContainerSpec, ContainerStatus};
 pub use image::{Image, ImageSpec, ImageStatus};
 pub use network::{Network, NetworkSpec, NetworkStatus};
 pub use policy::{DataPolicy, DriftPolicy, Power};
-pub use registry::{Settings, all, crds};
+pub use registry::{Settings, all, crds, for_editors, json_schemas};
 pub use revision::{Revision, RevisionSpec, RevisionStatus};
 pub use route::{Route, RouteSpec, RouteStatus};
 pub use token::{Role, Token, TokenSpec, TokenStatus};

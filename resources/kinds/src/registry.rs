@@ -153,6 +153,27 @@ fn info<K: CustomResourceExt>(short_names: &'static [&'static str]) -> KindInfo 
     }
 }
 
+/// The JSON Schema of each kind's whole object, for editors, by the kind's singular.
+pub fn json_schemas() -> Vec<(String, Value)> {
+    let of = |crd: CustomResourceDefinition| {
+        let name = crd.spec.names.singular.clone().unwrap_or_default();
+        let schema = crd.spec.versions.into_iter().next().and_then(|version| version.schema);
+        let schema = schema.and_then(|schema| schema.open_api_v3_schema);
+        let mut schema = serde_json::to_value(schema).unwrap_or_default();
+        for_editors(&mut schema, &crd.spec.names.kind);
+        (name, schema)
+    };
+    crds().into_iter().map(of).collect()
+}
+
+/// Says of a schema which language of schemas it is in, and of what it is.
+pub fn for_editors(schema: &mut Value, kind: &str) {
+    if let Some(fields) = schema.as_object_mut() {
+        fields.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
+        fields.insert("title".into(), kind.into());
+    }
+}
+
 /// Names of kinds live as long as the program; there is a fixed handful of them.
 fn leak(name: &str) -> &'static str {
     Box::leak(name.to_owned().into_boxed_str())

@@ -21,10 +21,10 @@ pub enum Class {
 }
 
 macro_rules! catalogue {
-    ($($(#[$doc:meta])* $name:ident: $class:ident, $fix:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident: $class:ident, $fix:expr;)*) => {
         /// A stable code for why an object stands as it does.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-        pub enum Reason { $($(#[$doc])* $name,)* }
+        pub enum Reason { $($(#[doc = $doc])* $name,)* }
 
         impl Reason {
             /// Every reason there is, for tests and documentation.
@@ -33,6 +33,11 @@ macro_rules! catalogue {
             /// The code as it is written, in CamelCase.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// What it means, in a sentence or two.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),*).trim_ascii(),)* }
             }
 
             /// What kind of help it calls for.

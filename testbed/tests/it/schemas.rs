@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hearth_charts::admit::{Package, Value, admit};
 use hearth_charts::yaml::parse_documents;
-use hearth_kinds::{Settings, all, crds};
+use hearth_kinds::{Settings, all, crds, json_schemas};
 use hearth_meta::{KindInfo, Problem, schema};
 use serde_json::json;
 
@@ -26,12 +26,9 @@ fn crds_and_json_schemas_are_up_to_date() {
         value["apiVersion"] = "apiextensions.k8s.io/v1".into();
         value["kind"] = "CustomResourceDefinition".into();
         wanted.insert(folder().join("crds/v1").join(format!("{name}.json")), pretty(&value));
-        let kind = &crd.spec.names.kind;
-        let mut whole = value["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-        whole["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-        whole["title"] = json!(kind);
-        let file = format!("{}.json", crd.spec.names.singular.as_deref().unwrap());
-        wanted.insert(folder().join("json/v1").join(file), pretty(&whole));
+    }
+    for (name, schema) in json_schemas() {
+        wanted.insert(folder().join("json/v1").join(format!("{name}.json")), pretty(&schema));
     }
     // A case of `hearth test` is no kind of the server, and has a schema all the same.
     wanted.insert(folder().join("json/v1/case.json"), pretty(&hearth::cases::schema::published()));

@@ -13,13 +13,15 @@ use http::Method;
 use serde_json::Value;
 
 use super::client::{Client, JSON, Refusal, Trouble};
-use super::duration;
 use super::exit::{Exit, Failure, Outcome};
 use super::manifest::{Manifest, Manifests};
 use super::output::{Output, Tone, paint};
 use super::resource::{Target, collection};
 use super::rollback::undo;
 use super::wait::{self, Goal};
+
+/// How long is waited for all of it where nothing else is said.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How often a write is tried again when only the status has changed in between.
 const TRIES: usize = 10;
@@ -35,18 +37,33 @@ pub(super) struct Apply {
     /// A file, a folder of .yaml and .json files, or - for standard input; may be given several times.
     #[arg(short, long = "filename", required = true, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Wait until everything is Ready; ends early when something Failed or needs you.
+    #[command(flatten)]
+    how: How,
+}
+
+/// How it is carried out.
+#[derive(Debug, Args)]
+pub(super) struct How {
+    /// Wait until everything is Ready, or something Failed or needs you; 5 minutes at most, or --timeout.
     #[arg(long)]
     wait: bool,
-    /// How long to wait at most.
-    #[arg(long, default_value = "5m", value_parser = duration::parse)]
-    timeout: Duration,
     /// Check everything, on the server too, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Exit with 20 where something was changed, or would be.
     #[arg(long)]
     detailed_exitcode: bool,
+}
+
+/// Which objects are meant, by how they stand before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meant {
+    /// Whatever stands there, or nothing.
+    Anything,
+    /// Nothing is there yet.
+    New,
+    /// What stands there is of this generation.
+    At(i64),
 }
 
 /// What became of one object.
@@ -66,9 +83,23 @@ pub(super) enum Effect {
 /// Anything wrong with the files, on the spot or by the server's rules; a conflict; no server.
 pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
     let manifests = Manifests::read(&args.file, client.namespace(), true)?;
-    let tried = rehearse(&manifests, client).await?;
-    if args.dry_run {
-        let exit = args.ended(tried.iter().any(|effect| *effect != Effect::Unchanged));
+    carry_out(&manifests, &args.how, Meant::Anything, client, out).await
+}
+
+/// Makes so what was declared, as it was asked for.
+///
+/// # Errors
+/// Anything the server's rules refuse; a conflict; no server.
+pub(super) async fn carry_out(
+    manifests: &Manifests,
+    how: &How,
+    meant: Meant,
+    client: &Client,
+    out: &Output,
+) -> Outcome {
+    let tried = rehearse(manifests, client).await?;
+    if how.dry_run {
+        let exit = how.ended(tried.iter().any(|effect| *effect != Effect::Unchanged));
         let reports =
             manifests.items.iter().zip(tried).map(|(manifest, effect)| report(manifest, effect, true));
         reports.for_each(|line| out.line(&line));
@@ -76,7 +107,7 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
     }
     let (mut applied, mut is_changed) = (Vec::new(), false);
     for manifest in &manifests.items {
-        match put(manifest, client).await {
+        match put(manifest, meant, client).await {
             Ok((effect, before, object)) => {
                 out.line(&report(manifest, effect, false));
                 is_changed |= effect != Effect::Unchanged;
@@ -100,17 +131,22 @@ pub(super) async fn run(args: Apply, client: &Client, out: &Output) -> Outcome {
         }
     }
     applied.retain(Target::is_made_true);
-    if args.wait {
+    if how.wait {
         let ready = Goal::Verdict(hearth_meta::Verdict::Ready);
-        let exit = wait::for_all(client, out, &applied, &ready, args.timeout).await?;
+        let exit = wait::for_all(client, out, &applied, &ready, client.waits(PATIENCE)).await?;
         if exit != Exit::Done {
             return Ok(exit);
         }
     }
-    Ok(args.ended(is_changed))
+    Ok(how.ended(is_changed))
 }
 
-impl Apply {
+impl How {
+    /// Whether nothing is to be kept of it.
+    pub(super) fn is_dry(&self) -> bool {
+        self.dry_run
+    }
+
     fn ended(&self, is_changed: bool) -> Exit {
         if self.detailed_exitcode && is_changed { Exit::Changed } else { Exit::Done }
     }
@@ -148,8 +184,16 @@ async fn rehearse(manifests: &Manifests, client: &Client) -> Result<Vec<Effect>,
 
 /// Writes one object, trying again where only something else than its spec has changed in between. What became of it,
 /// as it was read before, if it was there, and as it was written.
-async fn put(manifest: &Manifest, client: &Client) -> Result<(Effect, Option<Value>, Value), Failure> {
-    let mut generation = None;
+async fn put(
+    manifest: &Manifest,
+    meant: Meant,
+    client: &Client,
+) -> Result<(Effect, Option<Value>, Value), Failure> {
+    let mut generation = match meant {
+        Meant::Anything => None,
+        Meant::New => Some(None),
+        Meant::At(generation) => Some(Some(Value::from(generation))),
+    };
     for _ in 0..TRIES {
         let before = client.find(&manifest.target).await?;
         let now = before.as_ref().map(|object| object["metadata"]["generation"].clone());

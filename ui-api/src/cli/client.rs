@@ -58,6 +58,8 @@ pub(crate) struct Client {
     as_of: Option<Timestamp>,
     /// How long an answer may take; without an end where it comes from this process.
     patience: Option<Duration>,
+    /// How long what is waited for may take, where the usual is not meant.
+    limit: Option<Duration>,
 }
 
 /// Why the server did not do what was asked.
@@ -86,12 +88,19 @@ pub(super) struct Refusal {
 }
 
 /// What the command line says of how a server is reached.
+#[derive(Default)]
 pub(super) struct Reach<'a> {
     pub(super) kubeconfig: Option<&'a Path>,
     pub(super) context: Option<&'a str>,
     pub(super) namespace: Option<&'a str>,
     /// A bundle to read in the place of a server.
     pub(super) from: Option<&'a Path>,
+    /// Another address than the kubeconfig's.
+    pub(super) server: Option<&'a str>,
+    /// How long an answer may take, or, with a verb that waits, what is waited for; where the usual is not meant.
+    pub(super) timeout: Option<Duration>,
+    /// Whether the verb waits for something.
+    pub(super) waits: bool,
     /// The moment by which ages are told, where it is not the present.
     pub(super) now: Option<Timestamp>,
 }
@@ -105,45 +114,58 @@ impl Reach<'_> {
         match self.from {
             Some(file) => Client::of_bundle(file, self.namespace),
             None => {
-                let client = Client::open(self.kubeconfig, self.context, self.namespace).await?;
-                Ok(Client { as_of: self.now, ..client })
+                let client = Client::reached(self).await?;
+                let patience = self.timeout.filter(|_| !self.waits).or(client.patience);
+                Ok(Client { as_of: self.now, limit: self.timeout, patience, ..client })
             }
         }
     }
 }
 
 impl Client {
-    /// Reads the kubeconfig; nothing is sent yet.
+    /// Reads the kubeconfig that is found where nothing is said; nothing is sent yet.
     ///
     /// # Errors
     /// A kubeconfig that is missing or cannot be used.
-    pub(super) async fn open(
-        file: Option<&Path>,
-        context: Option<&str>,
-        namespace: Option<&str>,
-    ) -> Result<Self, Failure> {
-        let path = kubeconfig::find(file);
+    pub(super) async fn found() -> Result<Self, Failure> {
+        Self::reached(&Reach::default()).await
+    }
+
+    async fn reached(reach: &Reach<'_>) -> Result<Self, Failure> {
+        let (context, namespace) = (reach.context, reach.namespace);
+        let path = kubeconfig::find(reach.kubeconfig);
         if kubeconfig::is_socket(&path) {
+            if reach.server.is_some() {
+                let message =
+                    format!("{} is the server's own socket, which leads to no other", path.display());
+                return Err(Failure::usage(message).next("name a kubeconfig file beside --server URL"));
+            }
             let namespace = namespace.unwrap_or(HOUSEHOLD).to_owned();
             let (http, address) = (socket::client(&path, &namespace), format!("unix://{}", path.display()));
             let patience = Some(PATIENCE);
             return Ok(Self { socket: Some(path), patience, ..Self::bare(http, address, namespace) });
         }
-        let config = kubeconfig::load(&path, context).await?;
+        let config = kubeconfig::load(&path, context, reach.server).await?;
+        let client = Self::of(config)
+            .map_err(|failure| failure.next(format!("the kubeconfig file {} says so", path.display())))?;
+        Ok(Self { namespace: namespace.map_or(client.namespace.clone(), str::to_owned), ..client })
+    }
+
+    /// A client by what a kubeconfig file says; nothing is sent yet.
+    ///
+    /// # Errors
+    /// What cannot be used.
+    pub(super) fn of(config: kube::Config) -> Result<Self, Failure> {
         let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let in_file = match config.default_namespace.as_str() {
             // What stands for "none is named" in kubeconfig files; a home has no namespace of that name.
             "default" | "" => HOUSEHOLD,
             named => named,
         };
-        let namespace = namespace.unwrap_or(in_file).to_owned();
+        let namespace = in_file.to_owned();
         let roots = config.root_cert.clone().unwrap_or_default();
-        let http = kube::Client::try_from(config).map_err(|error| {
-            Failure::new(
-                Exit::Usage,
-                format!("the kubeconfig file {} cannot be used: {error}", path.display()),
-            )
-        })?;
+        let http = kube::Client::try_from(config)
+            .map_err(|error| Failure::usage(format!("{address} cannot be asked: {error}")))?;
         Ok(Self { roots, patience: Some(PATIENCE), ..Self::bare(http, address, namespace) })
     }
 
@@ -173,7 +195,7 @@ impl Client {
 
     fn bare(http: kube::Client, address: String, namespace: String) -> Self {
         let (roots, socket, beside, as_of) = (Vec::new(), None, None, None);
-        Self { http, address, namespace, roots, socket, beside, as_of, patience: None }
+        Self { http, address, namespace, roots, socket, beside, as_of, patience: None, limit: None }
     }
 
     /// The same client, which shows what the server says beside its answers, each once.
@@ -186,6 +208,11 @@ impl Client {
     #[must_use]
     pub(super) fn patient(&self, patience: Duration) -> Self {
         Self { patience: self.patience.map(|usual| usual.max(patience)), ..self.clone() }
+    }
+
+    /// How long to wait for something that usually takes so long.
+    pub(super) fn waits(&self, usual: Duration) -> Duration {
+        self.limit.unwrap_or(usual)
     }
 
     /// Where the server is.

@@ -16,6 +16,24 @@ pub(super) fn objects() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| candidates(current.to_str().unwrap_or_default(), false))
 }
 
+/// Completes kinds, by their singular.
+pub(super) fn kinds_alone() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let current = current.to_str().unwrap_or_default();
+        let found = kinds().iter().filter(|kind| kind.singular.starts_with(current));
+        found.map(|kind| CompletionCandidate::new(kind.singular)).collect()
+    })
+}
+
+/// Completes the names of a kind's objects.
+pub(super) fn named(kind: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let current = current.to_str().unwrap_or_default();
+        let found = names(kind).into_iter().filter(|found| found.starts_with(current));
+        found.map(CompletionCandidate::new).collect()
+    })
+}
+
 /// Completes `KIND/NAME`, and kinds alone.
 pub(super) fn kinds_and_objects() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| candidates(current.to_str().unwrap_or_default(), true))
@@ -42,7 +60,7 @@ fn names(kind: &str) -> Vec<String> {
     };
     let asked = async {
         let kind = kind_named(kind).ok()?;
-        let client = Client::open(None, None, None).await.ok()?;
+        let client = Client::found().await.ok()?;
         let listing = client.list(&collection(&kind, Some(client.namespace())), JSON).await.ok()?;
         let items = listing["items"].as_array()?.iter();
         Some(items.filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned())).collect())

@@ -145,7 +145,7 @@ async fn answer(args: Answered, word: &str, dry_run: bool, client: &Client, out:
             "Keep" => format!("what is seen of {target} would become its spec"),
             _ => format!("{target} would be put back to its spec"),
         };
-        consent::ask(&what, &format!("add --seen {now} once you have looked, or --yes"), out)?;
+        consent::ask(&what, &format!("add --seen {now} once you have looked, or --yes"), out).await?;
     }
     let namespace =
         target.namespace.as_deref().map(|namespace| format!("{}/", encode(namespace))).unwrap_or_default();

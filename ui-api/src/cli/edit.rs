@@ -23,6 +23,7 @@ mod merge;
 mod editor;
 
 use buffer::Buffer;
+pub(super) use buffer::shown;
 pub(super) use editor::is_open as is_editor_open;
 
 /// How often a write is tried again when only something else has changed in between.
@@ -172,7 +173,7 @@ impl Sitting<'_> {
         let change = preview_of(self.target, &buffer::shown(&wanted), self.client).await?;
         lines_of(&change, out).iter().for_each(|line| out.line(line));
         if !args.yes {
-            consent::ask("this would be sent", "add --yes to send it without being asked", out)?;
+            consent::ask("this would be sent", "add --yes to send it without being asked", out).await?;
         }
         let new = buffer::shown(&wanted);
         for _ in 0..TRIES {

@@ -2,20 +2,21 @@
 
 use clap::Args;
 use hearth_meta::problem::nearest;
+use hearth_meta::reason::{Class, Reason};
 use serde_json::Value;
 
 use super::exit::{Exit, Failure, Outcome};
 use super::output::{Output, Tone, paint, width_of};
 use super::resource::kind_named;
 
-/// Say what a kind and its fields mean.
+/// Say what a kind, a field of it, or a reason means.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hearth explain app\n  hearth explain app.spec\n  hearth explain app.spec.values"
+    after_help = "Examples:\n  hearth explain app\n  hearth explain app.spec\n  hearth explain app.spec.values\n  hearth explain MarkerMissing    (why something stands as it does)"
 )]
 pub(super) struct Explain {
-    /// KIND, or KIND.FIELD.FIELD
-    #[arg(value_name = "KIND[.FIELD]")]
+    /// KIND, KIND.FIELD.FIELD, or a REASON as a status has it
+    #[arg(value_name = "KIND[.FIELD]|REASON")]
     path: String,
 }
 
@@ -24,6 +25,10 @@ pub(super) struct Explain {
 /// # Errors
 /// An unknown kind or field.
 pub(super) fn run(args: &Explain, out: &Output) -> Outcome {
+    if let Some(reason) = Reason::ALL.iter().find(|reason| reason.as_str().eq_ignore_ascii_case(&args.path)) {
+        reason_lines(*reason).iter().for_each(|line| out.line(line));
+        return Ok(Exit::Done);
+    }
     let mut parts = args.path.split('.');
     let kind = kind_named(parts.next().unwrap_or_default())?;
     let Some(schema) = &kind.schema else {
@@ -55,6 +60,25 @@ pub(super) fn run(args: &Explain, out: &Output) -> Outcome {
         described(field).iter().for_each(|line| out.line(&format!("  {:widest$}  {line}", "")));
     }
     Ok(Exit::Done)
+}
+
+fn reason_lines(reason: Reason) -> Vec<String> {
+    let class = match reason.class() {
+        Class::Fine => "Nothing is wrong.",
+        Class::Waiting => "Another thing must happen first; it will be noticed.",
+        Class::Retrying => "It is tried again by itself.",
+        Class::NeedsInput => "A person must decide or supply something.",
+        Class::Permanent => "Only a change of the spec helps.",
+    };
+    let mut lines = vec![
+        format!("{}  reason", paint(Tone::Strong, reason.as_str())),
+        format!("  {}", reason.meaning()),
+        format!("  {class}"),
+    ];
+    if !reason.fix().is_empty() {
+        lines.push(format!("  {}.", reason.fix()));
+    }
+    lines
 }
 
 /// What the fields of a list stand in is its items.

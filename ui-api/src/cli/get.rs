@@ -15,7 +15,8 @@ mod form;
 mod watch;
 
 pub(super) use form::Language;
-use form::{Form, list_of, named};
+pub(super) use form::named;
+use form::{Form, list_of};
 
 /// List objects, problems first.
 #[derive(Debug, Args)]

@@ -8,6 +8,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::exit::{Exit, Failure};
 
+pub(super) mod file;
+
 /// The variable that names a kubeconfig file where `--kubeconfig` does not.
 pub(super) const VARIABLE: &str = "HEARTH_KUBECONFIG";
 
@@ -20,12 +22,42 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The socket of the default data directory.
 const SOCKET: &str = "/var/lib/hearth/hearth.sock";
 
-/// The file to read: the one given, else that of the variable, else for root the server's socket, else the admin file.
+/// The file to read: the one given, else that of the variable, else one's own where there is one, else for root the
+/// server's socket, else the admin file.
 pub(super) fn find(given: Option<&Path>) -> PathBuf {
-    let named = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let own =
+    let own = || of_this_person().filter(|path| path.is_file());
+    let socket =
         || Some(PathBuf::from(SOCKET)).filter(|path| rustix::process::geteuid().is_root() && is_socket(path));
-    given.map(Path::to_path_buf).or_else(named).or_else(own).unwrap_or_else(|| ADMIN_FILE.into())
+    said(given).or_else(own).or_else(socket).unwrap_or_else(|| ADMIN_FILE.into())
+}
+
+/// The file to write what is remembered into: the one given, else that of the variable, else one's own.
+///
+/// # Errors
+/// A socket, or nobody's home to have one in.
+pub(super) fn own(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    match said(given).or_else(of_this_person) {
+        Some(path) if is_socket(&path) => {
+            Err(Failure::usage(format!("{} is a server's socket, which holds no contexts", path.display()))
+                .next("name a kubeconfig file with --kubeconfig FILE"))
+        }
+        Some(path) => Ok(path),
+        None => Err(Failure::usage("there is no home folder to keep it in")
+            .next("name a file with --kubeconfig FILE")),
+    }
+}
+
+fn said(given: Option<&Path>) -> Option<PathBuf> {
+    given.map(Path::to_path_buf).or_else(|| set(VARIABLE))
+}
+
+fn set(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn of_this_person() -> Option<PathBuf> {
+    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(folder.join("hearth/kubeconfig"))
 }
 
 /// Whether a path is a socket, so that the server is reached through it and not by what a file says.
@@ -37,7 +69,11 @@ pub(super) fn is_socket(path: &Path) -> bool {
 ///
 /// # Errors
 /// A missing, unreadable or misshapen file, in one sentence that says what to do.
-pub(super) async fn load(path: &Path, context: Option<&str>) -> Result<kube::Config, Failure> {
+pub(super) async fn load(
+    path: &Path,
+    context: Option<&str>,
+    server: Option<&str>,
+) -> Result<kube::Config, Failure> {
     let shown = path.display();
     match std::fs::metadata(path).map_err(|error| error.kind()) {
         Err(std::io::ErrorKind::NotFound) => {
@@ -61,6 +97,17 @@ pub(super) async fn load(path: &Path, context: Option<&str>) -> Result<kube::Con
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let mut config =
         kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
+    if let Some(server) = server {
+        config.cluster_url = server.parse().map_err(|error| {
+            Failure::usage(format!("--server {server:?} is no address: {error}"))
+                .next("write it as https://home.local:8420")
+        })?;
+    }
+    Ok(settled(config))
+}
+
+/// The same, as every verb needs it.
+pub(super) fn settled(mut config: kube::Config) -> kube::Config {
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     // A followed log or a watch of a quiet home is silent for hours.
     config.read_timeout = None;
@@ -68,7 +115,7 @@ pub(super) async fn load(path: &Path, context: Option<&str>) -> Result<kube::Con
     config.default_retry = false;
     // The server is in the home; a proxy for the internet does not lead there.
     config.proxy_url = None;
-    Ok(config)
+    config
 }
 
 fn not_readable(path: &Path) -> Failure {

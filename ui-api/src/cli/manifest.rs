@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::caret;
 use super::exit::{Exit, Failure};
 use super::resource::{Target, kinds};
+use super::yaml;
 
 /// What is read from standard input is called so.
 const STDIN: &str = "stdin";
@@ -69,6 +70,10 @@ impl Manifests {
         for path in paths {
             read_into(&mut texts, path)?;
         }
+        Self::judged(texts, namespace, checked)
+    }
+
+    fn judged(texts: BTreeMap<String, String>, namespace: &str, checked: bool) -> Result<Self, Failure> {
         let (mut items, mut problems) = (Vec::new(), Vec::new());
         for (file, text) in &texts {
             match parse_documents(file, text) {
@@ -98,6 +103,15 @@ impl Manifests {
             return Err(Failure::new(Exit::Rejected, "these files declare no object"));
         }
         Ok(manifests)
+    }
+
+    /// One object that a verb wrote in the place of a person, as it would be printed.
+    ///
+    /// # Errors
+    /// Every problem that can be told without a server, each with its place in that text.
+    pub(super) fn of(value: &Value, name: &str, namespace: &str) -> Result<Self, Failure> {
+        let texts = BTreeMap::from([(name.to_owned(), yaml::written(value))]);
+        Self::judged(texts, namespace, true)
     }
 
     /// Whether these files also declare the namespace that an object is in.

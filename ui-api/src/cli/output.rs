@@ -78,6 +78,8 @@ pub fn width_of(text: &str) -> usize {
 #[derive(Clone)]
 pub struct Output {
     inner: Arc<Inner>,
+    /// What is data goes to standard error, since another thing stands on standard output.
+    data_is_said: bool,
 }
 
 struct Inner {
@@ -90,12 +92,13 @@ struct Inner {
     height: Option<usize>,
     live: bool,
     quiet: bool,
+    no_input: bool,
     closed: AtomicBool,
 }
 
 impl Output {
     /// The terminal or pipe this program was started with.
-    pub fn standard(colour: Colour, quiet: bool) -> Self {
+    pub fn standard(colour: Colour, quiet: bool, no_input: bool) -> Self {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         let (out_is_terminal, err_is_terminal) = (out.is_terminal(), err.is_terminal());
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
@@ -117,6 +120,7 @@ impl Output {
             height: size.map(|(_, height)| usize::from(height.0)),
             live: out_is_terminal && err_is_terminal && !dumb,
             quiet,
+            no_input,
             closed: AtomicBool::new(false),
         })
     }
@@ -143,17 +147,21 @@ impl Output {
             height,
             live: height.is_some(),
             quiet: false,
+            no_input: false,
             closed: AtomicBool::new(false),
         });
         (output, kept)
     }
 
     fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), data_is_said: false }
     }
 
     /// Writes a line of data.
     pub fn line(&self, text: &str) {
+        if self.data_is_said {
+            return self.note(text);
+        }
         self.data(&format!("{text}\n"));
     }
 
@@ -242,6 +250,17 @@ impl Output {
             }
         }
         lines
+    }
+
+    /// One that says beside the data what would else be data: another thing stands there.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self { inner: self.inner.clone(), data_is_said: true }
+    }
+
+    /// Whether a person may be asked, if there is one.
+    pub fn takes_input(&self) -> bool {
+        !self.inner.no_input
     }
 
     /// Whether remarks are not wanted.

@@ -1,14 +1,11 @@
 //! `hearth start` and `hearth stop`: set what state an app is wanted in; the rest follows by itself.
 
-use std::time::Duration;
-
 use clap::Args;
 use hearth_meta::Verdict;
 use serde_json::json;
 
 use super::client::Client;
 use super::complete;
-use super::duration;
 use super::exit::{Exit, Failure, Outcome};
 use super::output::Output;
 use super::resource::{Target, parse_one};
@@ -27,12 +24,9 @@ pub(super) struct Power {
     /// Print what is written.
     #[arg(long)]
     show: bool,
-    /// Wait until it is so.
+    /// Wait until it is so; 2 minutes at most, or --timeout.
     #[arg(long)]
     wait: bool,
-    /// How long to wait at most.
-    #[arg(long, default_value = "120s", value_parser = duration::parse)]
-    timeout: Duration,
 }
 
 /// Carries out `hearth start` or `hearth stop`.
@@ -54,7 +48,14 @@ pub(super) async fn run(args: Power, state: &str, client: &Client, out: &Output)
     let word = if is_so { "was so already" } else { "set" };
     out.note(&format!("{target}: state {state} {word}"));
     if args.wait {
-        return wait::for_all(client, out, &[target], &Goal::Verdict(Verdict::Ready), args.timeout).await;
+        return wait::for_all(
+            client,
+            out,
+            &[target],
+            &Goal::Verdict(Verdict::Ready),
+            client.waits(wait::USUAL),
+        )
+        .await;
     }
     Ok(Exit::Done)
 }

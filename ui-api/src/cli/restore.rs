@@ -10,7 +10,7 @@ use hearth_engine::{Clock, SystemClock};
 use hearth_meta::Timestamp;
 
 use super::backup::{of_files, of_store};
-use super::confirm;
+use super::consent;
 use super::exit::{Exit, Failure, Outcome};
 use super::output::Output;
 use crate::backup::unpack;
@@ -70,7 +70,9 @@ pub(super) async fn run(args: &Restore, out: &Output) -> Outcome {
     let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
     tell(args, &facts, sort, at, out);
     let what = format!("the store in {} would be moved aside for this {sort}", args.data_dir.display());
-    confirm::ask(&what, args.yes, "nothing was restored", out)?;
+    if !args.yes {
+        consent::ask(&what, "add --yes if that is meant", out).await?;
+    }
     let why = format!("Restored from a {sort} of {at}");
     let aside = replacement.put_in_place(&why, SystemClock::start().now()).await.map_err(of_store)?;
     out.line(&format!("{} is restored from the {sort} of {at}", args.data_dir.display()));

@@ -96,7 +96,7 @@ fn gone(target: &Target) -> Failure {
 }
 
 /// What has no spec of its own to bring back.
-fn not_its_own(target: &Target, object: &Value) -> Option<Failure> {
+pub(super) fn not_its_own(target: &Target, object: &Value) -> Option<Failure> {
     if target.kind.is_secret {
         let message = format!("what {target} held is not kept anywhere, so it cannot be brought back");
         return Some(Failure::new(Exit::Rejected, message).next("declare it again with `hearth apply -f`"));

@@ -1,7 +1,5 @@
 //! `hearth support`: a file for a helper elsewhere, and reading one.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -14,6 +12,7 @@ use super::exit::{Exit, Failure, Outcome};
 use super::output::{Output, Tone, paint};
 use super::status;
 use crate::doctor::Standing;
+use crate::private_file;
 use crate::support::{Bundle, file_name};
 
 pub(super) mod archive;
@@ -74,7 +73,7 @@ async fn bundle(args: Make, reach: &Reach<'_>, out: &Output) -> Outcome {
     let bundle = collect::collect(&client, reach).await.map_err(or_look_offline)?;
     contents(&bundle).iter().for_each(|line| out.note(line));
     if !args.yes {
-        consent::ask("this would be written", "add --yes to write it without being asked", out)?;
+        consent::ask("this would be written", "add --yes to write it without being asked", out).await?;
     }
     write(&bundle, &file)?;
     out.line(&file.display().to_string());
@@ -137,30 +136,11 @@ fn contents(bundle: &Bundle) -> Vec<String> {
     lines
 }
 
-/// Written beside its place for its owner alone, and given its name once it is whole and on the disk.
+/// For its owner alone, and given its name once it is whole and on the disk.
 fn write(bundle: &Bundle, file: &Path) -> Result<(), Failure> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let half = file.with_file_name(format!(".{name}.{}.half", std::process::id()));
-    let written = write_whole(bundle, &half, file);
-    if written.is_err() {
-        // Nothing more can be done for it if this fails as well.
-        let _ = std::fs::remove_file(&half);
-    }
-    written.map_err(|error| {
+    private_file::create_with(file, |half| bundle.write(half)).map_err(|error| {
         Failure::new(Exit::Rejected, format!("{} cannot be written: {error:#}", file.display()))
     })
-}
-
-fn write_whole(bundle: &Bundle, half: &Path, file: &Path) -> anyhow::Result<()> {
-    let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(half)?;
-    bundle.write(&mut written)?;
-    written.sync_all()?;
-    // A name that was taken meanwhile is not taken away again.
-    std::fs::hard_link(half, file)?;
-    std::fs::remove_file(half)?;
-    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()?;
-    Ok(())
 }
 
 async fn open(file: &Path, out: &Output) -> Outcome {

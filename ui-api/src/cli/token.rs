@@ -65,7 +65,7 @@ struct Create {
     write_kubeconfig: Option<PathBuf>,
     /// Where the one who gets it reaches the server [default: as you do].
     #[arg(long, value_name = "URL", requires = "write_kubeconfig")]
-    server: Option<String>,
+    reached_at: Option<String>,
     /// Make it in this data directory, which no server has open.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -138,7 +138,7 @@ where
         }
         Some(file) => {
             let written = way.and_then(|way| {
-                let way = Way { server: create.server.clone().unwrap_or(way.server), ..way };
+                let way = Way { server: create.reached_at.clone().unwrap_or(way.server), ..way };
                 let home = first_namespace(&object_namespaces(namespace));
                 write_kubeconfig(file, &way, &drawn.token, create.user.as_deref().unwrap_or(name), &home)
             });

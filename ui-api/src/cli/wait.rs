@@ -9,12 +9,14 @@ use tokio::time::Instant;
 
 use super::client::{Client, JSON, Trouble};
 use super::complete;
-use super::duration;
 use super::exit::{Exit, Failure, Outcome};
 use super::family::gather;
 use super::output::Output;
 use super::progress::Board;
 use super::resource::{Target, parse_one};
+
+/// How long is waited where nothing else is said.
+pub(super) const USUAL: Duration = Duration::from_secs(120);
 
 /// How long to hold back before a server that went away is asked again.
 const RECONNECT: Duration = Duration::from_millis(500);
@@ -27,7 +29,7 @@ const LOOK_AT_PARTS: Duration = Duration::from_millis(700);
 
 /// Wait until an object is as wanted.
 ///
-/// Ends early when it Failed or needs you, unless that is what is waited for.
+/// Ends early when it Failed or needs you, unless that is what is waited for; after 2 minutes otherwise, or --timeout.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hearth wait app/photos --for=ready --timeout 120s\n  hearth wait app/photos --for=deleted\n  hearth wait app/photos --for=condition=Healthy\n  hearth wait app/photos --for=NeedsYou"
@@ -39,9 +41,6 @@ pub(super) struct Wait {
     /// What to wait for: ready, deleted, a verdict such as Degraded, or condition=NAME[=STATUS].
     #[arg(long = "for", value_name = "WHAT", default_value = "ready", value_parser = Goal::parse)]
     goal: Goal,
-    /// How long at most, such as 90s or 5m.
-    #[arg(long, default_value = "120s", value_parser = duration::parse)]
-    timeout: Duration,
 }
 
 /// What is waited for.
@@ -281,7 +280,7 @@ pub(super) async fn run(args: Wait, client: &Client, out: &Output) -> Outcome {
         }
         client.one(&target).await?;
     }
-    for_all(client, out, &[target], &args.goal, args.timeout).await
+    for_all(client, out, &[target], &args.goal, client.waits(USUAL)).await
 }
 
 #[cfg(test)]

@@ -5,8 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hearth_meta::{SignedDuration, Timestamp};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use super::Check;
+use crate::cli::fingerprint;
 
 /// The server renews its certificate two months before its end; one nearer than this was not renewed.
 const NOT_RENEWED: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -54,7 +57,14 @@ fn certificate(data_dir: &Path, now: Timestamp) -> Check {
         let message = format!("the server's certificate ends at {shown} and was not renewed");
         return Check::warning("certificates", message, again);
     }
-    Check::ok("certificates", format!("the server's certificate holds until {shown}"))
+    // What `hearth login` elsewhere shows, and asks to compare.
+    let authority = CertificateDer::from_pem_file(data_dir.join("pki/ca.crt"));
+    let print = authority
+        .map(|authority| format!("; the authority's SHA-256 fingerprint is {}", fingerprint(&authority)));
+    Check::ok(
+        "certificates",
+        format!("the server's certificate holds until {shown}{}", print.unwrap_or_default()),
+    )
 }
 
 fn keys(data_dir: &Path) -> Option<Check> {

@@ -1,22 +1,17 @@
 //! What would change if an object were applied: a dry run, the fields in which its result differs, and what would come
 //! of it.
 
-use std::collections::BTreeSet;
-
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::{Extension, Json};
 use hearth_engine::{Key, Object};
-use hearth_meta::difference::SECRET;
-use hearth_meta::{FieldDiff, KindInfo, Problem, Scope};
+use hearth_meta::{KindInfo, Problem, Scope};
 use hearth_wire::{Actor, Asked, Failure};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::effects;
 use super::places::Door;
-
-/// The parts of an object that people write.
-const WRITTEN: [&str; 4] = ["spec", "data", "metadata.labels", "metadata.annotations"];
+use crate::written;
 
 /// Answers `{exists, differences}`; what is wrong with the object is told as in a write.
 ///
@@ -45,7 +40,7 @@ pub(super) async fn answer(
     let new = tried.map_err(|error| Failure::of_write(error, kind, &key.name))?;
     let (mut before, mut after) = (old.as_ref().map_or(Value::Null, |old| old.to_value()), new.to_value());
     [&mut before, &mut after].into_iter().for_each(|value| kind.hide(value));
-    let differences = differences(&before, &after, kind.is_secret);
+    let differences = written::differences(&before, &after, kind);
     let mut answer = json!({ "exists": old.is_some(), "differences": differences, "effects": [] });
     if old.is_some() && !differences.is_empty() {
         match effects::of(&inside, &new).await {
@@ -88,68 +83,4 @@ fn applied(old: &Object, wanted: Object) -> Object {
     new.body.remove("status");
     new.body.extend(status.map(|status| ("status".to_owned(), status)));
     new
-}
-
-fn differences(old: &Value, new: &Value, is_secret: bool) -> Vec<FieldDiff> {
-    let part =
-        |value: &Value, path: &str| path.split('.').fold(value.clone(), |value, name| value[name].clone());
-    let mut found = Vec::new();
-    for path in WRITTEN {
-        compare(&part(old, path), &part(new, path), path, &mut found);
-    }
-    if is_secret {
-        for difference in found.iter_mut().filter(|difference| difference.field.starts_with("data")) {
-            difference.wanted = difference.wanted.take().map(|_| SECRET.to_owned());
-            difference.seen = difference.seen.take().map(|_| SECRET.to_owned());
-        }
-    }
-    found
-}
-
-fn compare(old: &Value, new: &Value, path: &str, found: &mut Vec<FieldDiff>) {
-    let empty = Map::new();
-    let maps = match (old, new) {
-        _ if old == new => return,
-        (Value::Object(old), Value::Object(new)) => (old, new),
-        (Value::Null, Value::Object(new)) => (&empty, new),
-        (Value::Object(old), Value::Null) => (old, &empty),
-        _ => return found.push(FieldDiff::new(path, shown(new), shown(old))),
-    };
-    let names: BTreeSet<&String> = maps.0.keys().chain(maps.1.keys()).collect();
-    for name in names {
-        let field = |fields: &Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
-        // Names with dots in them, as labels have, are put in brackets.
-        let path = if name.contains('.') { format!("{path}[{name}]") } else { format!("{path}.{name}") };
-        compare(&field(maps.0), &field(maps.1), &path, found);
-    }
-}
-
-fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::differences;
-
-    #[test]
-    fn differences_are_told_leaf_by_leaf_and_secrets_not_at_all() {
-        let old = json!({"spec": {"slug": "a", "state": "Running"}, "metadata": {"labels": {"a.b/c": "x"}}});
-        let new = json!({"spec": {"slug": "b", "state": "Running"}, "metadata": {"labels": {"a.b/c": "y"}}});
-        let found: Vec<String> = differences(&old, &new, false).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["spec.slug: seen a, wanted b", "metadata.labels[a.b/c]: seen x, wanted y"]);
-        let secret =
-            differences(&json!({"data": {"k": "b2xk"}}), &json!({"data": {"k": "bmV3", "l": "bmV3"}}), true);
-        let found: Vec<String> = secret.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            found,
-            ["data.k: seen (secret), wanted (secret)", "data.l: seen (absent), wanted (secret)"]
-        );
-    }
 }

@@ -177,7 +177,7 @@ async fn a_wish_is_held_to_a_crash_at_every_boundary() {
 async fn the_help_begins_with_examples_and_fits_a_screen() {
     let (out, kept) = Output::kept(None);
     hearth::cli::run_kept(["hearth", "test", "-h"].map(Into::into), &out).await;
-    let help = kept.err();
+    let help = kept.out();
     assert!(help.starts_with("Examples:\n  hearth test photos/ "), "{help}");
     assert!(help.lines().count() <= 40, "{help}");
     for flag in ["--check", "--seed", "--filter", "--junit", "--accept", "--output"] {

@@ -14,6 +14,11 @@ mod doctor;
 mod support;
 mod rollback;
 mod edit;
+mod set;
+mod install;
+mod export;
+mod login;
+mod asked;
 mod glance;
 mod effects;
 mod previous;
@@ -49,7 +54,45 @@ async fn an_unknown_verb_or_kind_suggests_the_nearest() {
     let said = home.run(&["get", "aps"]).await;
     assert_eq!(said.exit, Exit::Usage);
     assert!(said.err.contains("did you mean"), "{}", said.err);
-    assert_eq!(home.run(&["gett", "apps"]).await.exit, Exit::Usage);
+    for (words, meant) in [
+        (&["gett", "apps"][..], "'get'"),
+        (&["instal", "photos"], "'install'"),
+        (&["contxt"], "'context'"),
+        (&["install", "photos", "--compse", "x"], "'--compose'"),
+    ] {
+        let said = home.run(words).await;
+        assert!(said.exit == Exit::Usage && said.err.contains(meant), "{words:?}: {said:?}");
+    }
+    // In every verb that takes a kind, the nearest is told.
+    for verb in [
+        "get",
+        "describe",
+        "why",
+        "tree",
+        "diff",
+        "events",
+        "logs",
+        "history",
+        "wait",
+        "edit",
+        "set",
+        "delete",
+        "rollback",
+        "start",
+        "stop",
+        "pause",
+        "resume",
+        "reconcile",
+        "export",
+        "explain",
+        "schema",
+    ] {
+        let object = if ["explain", "schema"].contains(&verb) { "contaner" } else { "contaner/x" };
+        let more: &[&str] = if verb == "set" { &["a=b"] } else { &[] };
+        let said = home.run(&[&[verb, object][..], more].concat()).await;
+        assert_eq!(said.exit, Exit::Usage, "{verb}: {said:?}");
+        assert!(said.err.contains("did you mean \"container\"?"), "{verb}: {said:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::net::UnixListener;
 
 use super::super::exit::{Exit, Failure};
-use super::{Client, JSON, PATIENCE};
+use super::{Client, JSON, PATIENCE, Reach};
 
 impl Client {
     /// One that gives up sooner, so that a test need not wait.
@@ -25,7 +25,7 @@ async fn a_server_that_never_answers_is_given_up_and_the_way_around_it_is_told()
             callers.push(caller);
         }
     });
-    let client = Client::open(Some(&path), None, None).await.unwrap();
+    let client = Reach { kubeconfig: Some(&path), ..Reach::default() }.client().await.unwrap();
     assert_eq!(client.patience, Some(PATIENCE));
     assert_eq!(client.patient(PATIENCE * 2).patience, Some(PATIENCE * 2));
     let client = client.hurried(Duration::from_millis(50));

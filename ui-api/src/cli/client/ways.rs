@@ -63,8 +63,17 @@ impl Client {
     /// # Errors
     /// See [`Trouble`].
     pub(in super::super) async fn seen_namespaces(&self) -> Result<Vec<String>, Trouble> {
+        Ok(self.who().await?.1)
+    }
+
+    /// Who one is to the server, and which namespaces one may look into.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub(in super::super) async fn who(&self) -> Result<(String, Vec<String>), Trouble> {
         let me = self.send(Method::POST, WHO_AM_I, JSON, &json!({})).await?;
+        let user = me["status"]["userInfo"]["username"].as_str().unwrap_or_default().to_owned();
         let namespaces = me["status"]["userInfo"]["extra"][SEEN].as_array().cloned().unwrap_or_default();
-        Ok(namespaces.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        Ok((user, namespaces.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
     }
 }

@@ -1,7 +1,5 @@
 //! The text that is edited, in a file that only its owner may read, and what of an object is in it.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use hearth_meta::Problem;
@@ -10,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::super::exit::{Exit, Failure};
 use super::super::resource::Target;
 use super::super::yaml;
+use crate::private_file;
 
 /// What begins a line that is never kept.
 const MARK: &str = "#~";
@@ -105,8 +104,9 @@ impl Buffer {
     }
 
     fn put(&mut self, text: String) -> Result<(), Failure> {
-        let written = write(&self.path, &text);
-        written.map_err(|error| self.failed("written", &error))?;
+        // Never written through a file that somebody laid there, or a link.
+        private_file::write(&self.path, &text)
+            .map_err(|error| Failure::new(Exit::Rejected, format!("{error:#}")))?;
         self.shown = text;
         Ok(())
     }
@@ -122,21 +122,8 @@ impl Buffer {
     }
 }
 
-/// Written beside and renamed, so that a file that somebody laid there, or a link, is never written through.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let half = path.with_extension("yaml.half");
-    match std::fs::remove_file(&half) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&half, path)
-}
-
 /// What of an object is edited: everything a person writes, and nothing that is only seen.
-pub(super) fn shown(object: &Value) -> Value {
+pub(in super::super) fn shown(object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut kept = Map::new();
     for field in ["name", "namespace", "labels", "annotations"] {

@@ -63,7 +63,7 @@ pub(super) fn list_of(items: Vec<Value>) -> Value {
 }
 
 /// Items of a list need not say their kind; on their own they must.
-pub(super) fn named(item: &Value, kind: &KindInfo) -> Value {
+pub(in super::super) fn named(item: &Value, kind: &KindInfo) -> Value {
     let mut named = json!({ "apiVersion": kind.api_version(), "kind": kind.kind });
     for (field, value) in item.as_object().into_iter().flatten() {
         named[field] = value.clone();

@@ -98,7 +98,7 @@ pub(super) async fn answer(args: &Orphans, answer: &str, client: &Client, out: &
             "Remove" => format!("these would be removed from the machine: {}", kind.plural),
             _ => format!("these would be kept: {}", kind.plural),
         };
-        consent::ask(&what, &format!("add --set {id} once you have looked, or --yes"), out)?;
+        consent::ask(&what, &format!("add --set {id} once you have looked, or --yes"), out).await?;
     }
     let set = args.set.as_deref().unwrap_or(id);
     let asked = json!({ "kind": kind.kind, "answer": answer, "set": set });

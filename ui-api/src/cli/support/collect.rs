@@ -1,6 +1,7 @@
 //! Reading everything a bundle holds from a server, and taking the secrets out of it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
@@ -17,6 +18,8 @@ use crate::support::{Bundle, FORMAT, Manifest, Missing};
 
 /// How many of the last lines of a log are taken.
 pub(super) const LINES: usize = 300;
+/// How long a container is made anew, at the most that is waited for.
+const MADE_ANEW: Duration = Duration::from_secs(2);
 /// How many questions are asked at once.
 const AT_ONCE: usize = 8;
 /// What the server tells of itself, by the last part of its place.
@@ -118,15 +121,34 @@ async fn logs(collected: &mut Collected, client: &Client) {
         .iter()
         .map(|item| (word(item, "namespace"), word(item, "name")))
         .collect();
+    let absent = logs_of(containers, collected, client).await;
+    if absent.is_empty() {
+        return;
+    }
+    // One that is being made anew has no log for a moment.
+    tokio::time::sleep(MADE_ANEW).await;
+    for (namespace, name) in logs_of(absent, collected, client).await {
+        let what = format!("the log of container/{name} in {namespace}");
+        collected.missing.push(Missing { what, why: "there is no container on the machine".into() });
+    }
+}
+
+/// Reads logs, and returns whose there are none of.
+async fn logs_of(
+    containers: Vec<(String, String)>,
+    collected: &mut Collected,
+    client: &Client,
+) -> Vec<(String, String)> {
+    let mut absent = Vec::new();
     for (namespace, name) in containers {
         // One that goes on for ever, or stops in the middle, keeps nobody from the rest.
         match client.in_time(log(&namespace, &name, client)).await {
             Ok(lines) => drop(collected.logs.insert(format!("logs/{namespace}/{name}.log"), lines)),
-            // Not made yet: there is no log, and its status says so.
-            Err(trouble) if trouble.is_not_found() => {}
+            Err(trouble) if trouble.is_not_found() => absent.push((namespace, name)),
             Err(trouble) => collected.lacks(format!("the log of container/{name} in {namespace}"), trouble),
         }
     }
+    absent
 }
 
 async fn log(namespace: &str, name: &str, client: &Client) -> Result<Vec<String>, Trouble> {
@@ -161,13 +183,41 @@ fn redactor(collected: &Collected, reach: &Reach<'_>) -> Redactor {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixListener;
 
-    use super::{Client, Collected, logs};
+    use super::{Collected, Duration, Reach, logs};
+
+    #[tokio::test]
+    async fn what_has_no_log_is_told_as_missing_and_the_others_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hearth.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let some = tokio::spawn(async move {
+            while let Ok((mut caller, _)) = listener.accept().await {
+                let mut asked = [0; 4096];
+                let read = caller.read(&mut asked).await.unwrap_or(0);
+                let is_there = String::from_utf8_lossy(&asked[..read]).contains("/web/");
+                let (status, body) = if is_there { ("200 OK", "one\n") } else { ("404 Not Found", "{}") };
+                let length = body.len();
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+                );
+                let _ = caller.write_all(answer.as_bytes()).await;
+            }
+        });
+        let client = Reach { kubeconfig: Some(&path), ..Reach::default() }.client().await.unwrap();
+        let mut collected = Collected::default();
+        let of = |name: &str| json!({ "metadata": { "namespace": "household", "name": name } });
+        let items = json!({ "items": [of("gone"), of("web")] });
+        collected.answers.insert("objects/containers.json".into(), items);
+        logs(&mut collected, &client).await;
+        assert_eq!(collected.logs["logs/household/web.log"], ["one"]);
+        let missing: Vec<&str> = collected.missing.iter().map(|missing| missing.what.as_str()).collect();
+        assert_eq!(missing, ["the log of container/gone in household"]);
+        some.abort();
+    }
 
     #[tokio::test]
     async fn a_log_that_stops_in_the_middle_is_told_as_missing_and_keeps_nobody() {
@@ -183,7 +233,7 @@ mod tests {
                 callers.push(caller);
             }
         });
-        let client = Client::open(Some(&path), None, None).await.unwrap();
+        let client = Reach { kubeconfig: Some(&path), ..Reach::default() }.client().await.unwrap();
         let client = client.hurried(Duration::from_millis(200));
         let mut collected = Collected::default();
         let container = json!({ "metadata": { "namespace": "household", "name": "web" } });

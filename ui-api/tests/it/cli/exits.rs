@@ -43,7 +43,11 @@ async fn every_code_of_the_table_comes_of_what_it_says() {
     let here = home.kubeconfig().to_owned();
     let waiting = |most| ["wait", "volume/shelf", "--for", "ready", "--timeout", most];
     let (shortly, long) = (waiting("1s"), waiting("40s"));
-    let table: [(Exit, &str, &[&str]); 13] = [
+    let compose = home.file("compose.yml", "services: { web: { image: x } }\n");
+    let token = home.file("a.token", "hearth_0000");
+    let mine = home.folder.path().join("mine.kubeconfig").display().to_string();
+    let login = ["login", "127.0.0.1:9", "--token-file", &token];
+    let table: [(Exit, &str, &[&str]); 40] = [
         (Exit::Differs, &here, &["diff", "-f", &good]),
         (Exit::Changed, &here, &["apply", "-f", &good, "--dry-run", "--detailed-exitcode"]),
         (Exit::Changed, &here, &["apply", "-f", &good, "--detailed-exitcode"]),
@@ -58,6 +62,33 @@ async fn every_code_of_the_table_comes_of_what_it_says() {
         (Exit::Unwell, &here, &long),
         (Exit::Unreachable, &nobody, &["get", "volumes"]),
         (Exit::Bug, &broken, &["get", "volumes"]),
+        (Exit::Done, &here, &["set", "volume/shelf", "mode=0750", "--dry-run"]),
+        (Exit::Usage, &here, &["set", "volume/shelf", "mdoe=0750"]),
+        (Exit::Rejected, &here, &["set", "volume/shelf", "owner={uid: x}"]),
+        (Exit::NotFound, &here, &["set", "volume/nothing", "mode=0750"]),
+        (Exit::NotAllowed, &stranger, &["set", "volume/shelf", "mode=0750"]),
+        (Exit::Unreachable, &nobody, &["set", "volume/shelf", "mode=0750"]),
+        (Exit::TimedOut, &here, &["set", "volume/shelf", "mode=0700", "--wait", "--timeout", "1s"]),
+        (Exit::Done, &here, &["install", "photos", "--compose", &compose]),
+        (Exit::Conflict, &here, &["install", "photos", "--compose", &compose]),
+        (Exit::Rejected, &here, &["install", "notes", "--compose", &compose, "--set", "A-B=1"]),
+        (Exit::NotFound, &here, &["install", "notes", "--compose", "/nowhere"]),
+        (Exit::Usage, &here, &["install", "notes"]),
+        (Exit::Done, &here, &["upgrade", "photos", "--compose", &compose]),
+        (Exit::NotFound, &here, &["upgrade", "nothing", "--compose", &compose]),
+        (Exit::Usage, &here, &["uninstall", "photos", "--data"]),
+        (Exit::NotFound, &here, &["uninstall", "nothing"]),
+        (Exit::TimedOut, &here, &["uninstall", "photos", "--timeout", "1s"]),
+        (Exit::Done, &here, &["export"]),
+        (Exit::NotFound, &here, &["export", "app/nothing"]),
+        (Exit::Rejected, &here, &["export", "tokens"]),
+        (Exit::Unreachable, &mine, &login),
+        (Exit::Usage, &mine, &["login", "http://home", "--token-file", &token]),
+        (Exit::Done, &mine, &["context", "list"]),
+        (Exit::NotFound, &mine, &["context", "use", "nothing"]),
+        (Exit::Done, &nobody, &["schema", "app"]),
+        (Exit::NotFound, &nobody, &["schema", "secret"]),
+        (Exit::Usage, &nobody, &["schema", "ap3"]),
     ];
     for (exit, kubeconfig, words) in table {
         if exit == Exit::Unwell {

@@ -108,11 +108,23 @@ async fn the_help_of_every_verb_fits_a_screen_and_shows_examples() {
         "diff",
         "apply",
         "why",
+        "set",
+        "install",
+        "upgrade",
+        "uninstall",
+        "export",
+        "login",
+        "context",
+        "schema",
+        "explain",
+        "get",
+        "delete",
     ] {
         let said = home.run(&[verb, "-h"]).await;
-        let lines = said.err.lines().count();
-        assert!((5..=40).contains(&lines), "{verb}: {lines} lines\n{}", said.err);
-        assert!(said.err.contains("Examples:\n  hearth "), "{verb}: {}", said.err);
+        let lines = said.out.lines().count();
+        assert!((5..=40).contains(&lines), "{verb}: {lines} lines\n{}", said.out);
+        assert!(said.out.contains("Examples:\n  hearth "), "{verb}: {}", said.out);
+        assert!(said.out.find("Examples:") < said.out.find("Usage:"), "{verb}: {}", said.out);
     }
 }
 
@@ -132,6 +144,11 @@ async fn a_shell_is_offered_kinds_and_the_names_there_are() {
     assert_eq!(offered(&["why", "app/"]).await, ["app/album", "app/photos"]);
     assert_eq!(offered(&["get", "apps"]).await, ["apps"]);
     assert_eq!(offered(&["edit", "app/ph"]).await, ["app/photos"]);
+    assert_eq!(offered(&["set", "app/ph"]).await, ["app/photos"]);
+    assert_eq!(offered(&["export", "app/ph"]).await, ["app/photos"]);
+    assert_eq!(offered(&["upgrade", "ph"]).await, ["photos"]);
+    assert_eq!(offered(&["uninstall", "al"]).await, ["album"]);
+    assert_eq!(offered(&["schema", "vol"]).await, ["volume"]);
     assert!(offered(&["rollb"]).await.contains(&"rollback".to_owned()));
     for shell in ["bash", "zsh", "fish"] {
         let said = home.run(&["completion", shell]).await;

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use super::whole::come_to_rest;
 
 /// The verbs that read, each with what is asked of it.
-const READING: [(&str, &[&str]); 16] = [
+const READING: [(&str, &[&str]); 26] = [
     (
         "get",
         &[
@@ -59,7 +59,10 @@ const READING: [(&str, &[&str]); 16] = [
     ("events", &["events app/vault", "events volume/shelf", "events -A"]),
     ("history", &["history app/photos", "history app/photos -o json"]),
     ("logs", &["logs app/photos", "logs container/photos-web --tail 1"]),
-    ("explain", &["explain volume.spec", "explain app.spec.values", "explain route"]),
+    (
+        "explain",
+        &["explain volume.spec", "explain app.spec.values", "explain route", "explain markermissing"],
+    ),
     ("api-resources", &["api-resources"]),
     (
         "support",
@@ -71,6 +74,44 @@ const READING: [(&str, &[&str]); 16] = [
     ),
     ("recover", &["recover status"]),
     ("top", &["top", "top -A --sort memory"]),
+    (
+        "set",
+        &[
+            "set app/photos state=Stopped mainPort=80 --dry-run",
+            "set app/photos metadata.labels.room=attic --show --dry-run",
+            "set app/photos stat=Stopped mainPort=http",
+            "set app/photos slug-",
+            "set container/photos-web power=Stopped",
+            "set -h",
+        ],
+    ),
+    (
+        "install",
+        &[
+            "install album --compose page.yaml --set TITLE=two --show --dry-run",
+            "install photos --compose page.yaml",
+            "install album",
+            "install -h",
+        ],
+    ),
+    (
+        "upgrade",
+        &[
+            "upgrade notes --compose page.yaml --set TITLE=two --dry-run",
+            "upgrade notes",
+            "upgrade note --compose page.yaml",
+        ],
+    ),
+    ("uninstall", &["uninstall photos --data", "uninstall phtos"]),
+    (
+        "export",
+        &["export -A", "export app/notes -o json", "export secret/mail", "export container/photos-web"],
+    ),
+    ("login", &["login https://127.0.0.1:9 --token-file page.yaml", "login -h"]),
+    ("context", &["context", "context use home", "context delete nothing"]),
+    ("schema", &["schema", "schema shelf"]),
+    ("token", &["token list", "get tokens -o name"]),
+    ("backup", &["backup list"]),
 ];
 
 /// On which terminals: so many columns, or none where it is a pipe.
@@ -104,6 +145,7 @@ impl Still {
         let running = Running::start_with(&config, Arc::new(clock.clone()), machine.into()).await.unwrap();
         let changed = photos("postgres:18").to_string();
         std::fs::write(folder.path().join("changed.yaml"), changed).unwrap();
+        std::fs::write(folder.path().join("page.yaml"), PAGE.replace("TEXT", "${TITLE}")).unwrap();
         // What a new server looks at once is looked at.
         come_to_rest(&running.engine()).await;
         Self { running, clock, folder }
@@ -138,6 +180,12 @@ impl Still {
         // How many writes it took is not what is printed for people; some share a commit one day and not the next.
         let version = regex::Regex::new(r#"(?m)(\bversion |resourceVersion"?: ")\d+(\)|"|$)"#).unwrap();
         let text = version.replace_all(&text, "${1}N${2}");
+        let copies = regex::Regex::new(r"daily +\d+ +\d+ KiB|VERSION +SIZE|-at-\d+").unwrap();
+        let text = copies.replace_all(&text, |found: &regex::Captures<'_>| match &found[0] {
+            head if head.starts_with('V') => "VERSION  SIZE".to_owned(),
+            name if name.starts_with('-') => "-at-N".to_owned(),
+            _ => "daily  N  SIZE".to_owned(),
+        });
         let (mut settled, mut is_real) = (String::new(), false);
         for line in text.lines() {
             is_real = REAL.iter().any(|part| line.contains(part)) || (is_real && line.starts_with("   "));
@@ -168,6 +216,8 @@ fn made() -> (TempDir, ManualClock, Machine) {
         world.apply(&object).unwrap();
         world.wait(Duration::from_secs(90)).unwrap();
     }
+    world.apply(&token("anna-laptop", "Member", "anna")).unwrap();
+    world.apply(&token("screen", "Viewer", "*")).unwrap();
     world.settle().unwrap();
     world.machine.chmod_leaf(&Leaf { instance: "shelf".into(), path: "films".into() }, 0o777);
     world.settle().unwrap();
@@ -200,6 +250,13 @@ fn shelf() -> Value {
     json!({
         "apiVersion": "hearth.dev/v1", "kind": "Volume", "metadata": { "name": "shelf", "namespace": "household" },
         "spec": { "instance": "shelf", "path": "films", "mode": "0750", "driftPolicy": "Report" },
+    })
+}
+
+fn token(name: &str, role: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "hearth.dev/v1", "kind": "Token", "metadata": { "name": name },
+        "spec": { "user": name, "role": role, "namespaces": [namespace], "sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" },
     })
 }
 

@@ -68,7 +68,9 @@ async fn no_planted_secret_leaves_the_home_and_every_verb_reads_the_bundle() {
         PLANTED.replace("PLANT-value-5", "PLANT-later-16").replace("PLANT-env-13", "PLANT-later-17");
     assert_eq!(home.apply(&changed, &[]).await.exit, Exit::Done);
     home.until(&["history", "app/photos"], "generation 2").await;
-    // What is being made anew has no log for a moment.
+    // What is being made anew has no log for a moment; the app is Ready again once all of it was.
+    let said = home.run(&["wait", "app/photos", "--for", "ready", "--timeout", "120s"]).await;
+    assert_eq!(said.exit, Exit::Done, "{said:?}");
     come_to_rest(&home.running.engine()).await;
     let logs = home.run(&["logs", "app/photos"]).await.out;
     assert!(logs.contains("PLANT"), "the logs repeat a secret, or this proves nothing: {logs}");

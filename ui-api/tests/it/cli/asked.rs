@@ -1,0 +1,109 @@
+//! On a terminal: a person is asked, and may answer, decline or leave.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::tcgetattr;
+
+use super::home::Home;
+
+/// The program on a terminal of its own.
+struct OnTerminal {
+    program: Child,
+    ours: File,
+    theirs: OwnedFd,
+    said: String,
+}
+
+impl OnTerminal {
+    fn start(home: &Home, words: &[&str]) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+        let open = || File::options().read(true).write(true).open(&name).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "the program itself is what is tested")]
+        let program = Command::new(env!("CARGO_BIN_EXE_hearth"))
+            .args(["--kubeconfig", home.kubeconfig()])
+            .args(words)
+            .stdin(open())
+            .stdout(Stdio::null())
+            .stderr(open())
+            .spawn()
+            .unwrap();
+        Self { program, ours: File::from(ours), theirs: open().into(), said: String::new() }
+    }
+
+    fn until(&mut self, part: &str) {
+        let mut buffer = [0; 4096];
+        while !self.said.contains(part) {
+            let read = self.ours.read(&mut buffer).unwrap();
+            self.said.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+    }
+
+    fn type_in(&mut self, text: &str) {
+        self.ours.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn interrupt(&self) {
+        let id = rustix::process::Pid::from_raw(self.program.id().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    }
+
+    /// Its exit code, which must come soon: nobody answers any more.
+    fn ended(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < deadline {
+            if let Some(status) = self.program.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.program.kill().unwrap();
+        panic!("it never ended: {}", self.said)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_asked_may_answer_decline_or_leave_and_the_terminal_is_as_it_was() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let file = home.folder.path().join("home.tar").display().to_string();
+    let words = ["support", "bundle", "--out", &file];
+    for (answer, code, is_written) in [(None, 130, false), (Some("no\n"), 2, false), (Some("yes\n"), 0, true)]
+    {
+        let (mut asked, before, after, said) = tokio::task::block_in_place(|| {
+            let mut asked = OnTerminal::start(&home, &words);
+            let before = tcgetattr(&asked.theirs).unwrap();
+            asked.until("Type yes to go on:");
+            match answer {
+                Some(text) => asked.type_in(text),
+                None => asked.interrupt(),
+            }
+            let end = asked.ended();
+            assert_eq!(end, Some(code), "{answer:?}: {}", asked.said);
+            let after = tcgetattr(&asked.theirs).unwrap();
+            let said = asked.said.clone();
+            (asked, before, after, said)
+        });
+        asked.program.wait().unwrap();
+        assert_eq!(format!("{before:?}"), format!("{after:?}"), "{said}");
+        assert_eq!(std::path::Path::new(&file).exists(), is_written, "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_said_no_input_is_not_asked() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    tokio::task::block_in_place(|| {
+        let mut asked = OnTerminal::start(&home, &["delete", "app/photos", "--data", "--no-input"]);
+        assert_eq!(asked.ended(), Some(2));
+        asked.until("add --yes");
+    });
+}
