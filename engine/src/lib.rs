@@ -2,7 +2,7 @@
 //!
 //! In reading order:
 //!
-//! - [`clock`]: time, which tests own.
+//! - [`clock`]: time, which tests own; [`private_file`]: files that only their owner may read.
 //! - [`object`], [`store`]: every object in one SQLite file; one change log, one increasing resourceVersion.
 //! - [`controller`]: what a controller is, and the words it speaks.
 //! - [`queue`]: the keys that are due.
@@ -18,6 +18,7 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod private_file;
 pub mod object;
 pub mod store;
 pub mod controller;

@@ -1,7 +1,5 @@
 //! Keeping a machine in a file, so that it outlives the process as a real one does.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use hearth_capabilities::Fault;
@@ -40,12 +38,6 @@ impl Machine {
 /// containers may be secret.
 pub(crate) fn save(state: &State, path: &Path) {
     let Ok(bytes) = serde_json::to_vec(state) else { return };
-    let beside = path.with_extension("new");
-    let options =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside);
-    let written = options.and_then(|mut file| file.write_all(&bytes));
-    if written.is_ok() {
-        // Best effort, as said above.
-        let _ = std::fs::rename(&beside, path);
-    }
+    // Best effort, as said above.
+    let _ = hearth_engine::private_file::write(path, &bytes);
 }

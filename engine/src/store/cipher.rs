@@ -9,6 +9,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
 use super::error::OpenError;
+use crate::private_file;
 
 /// The first byte of an encrypted body, so that another scheme can follow this one.
 const SCHEME: u8 = 1;
@@ -37,7 +38,8 @@ impl Cipher {
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && may_make => {
                 let key = random()?;
-                write_private(path, &key).map_err(|source| OpenError::File {
+                // Durable, name and all: a store whose key is lost after a power cut is lost.
+                private_file::write(path, &key).map_err(|source| OpenError::File {
                     action: format!("writing the key {}", path.display()),
                     source,
                 })?;
@@ -101,20 +103,6 @@ fn random<const N: usize>() -> Result<[u8; N], OpenError> {
         source: std::io::Error::other(error),
     })?;
     Ok(bytes)
-}
-
-/// Writes a file that only its owner can read, whole or not at all.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let beside = path.with_extension("new");
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)?;
-    // The name must last as well as the bytes: a store whose key is lost after a power cut is lost.
-    std::fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]
