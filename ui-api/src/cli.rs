@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hearth_meta::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
 
 pub mod exit;
 pub mod output;
@@ -84,8 +85,8 @@ struct Cli {
 /// What every verb takes.
 #[derive(Debug, Args)]
 struct Globals {
-    /// How to reach the server: a kubeconfig file, or the server's socket [default: $HEARTH_KUBECONFIG, else for root
-    /// /var/lib/hearth/hearth.sock, else /var/lib/hearth/admin.kubeconfig].
+    /// How to reach the server: a kubeconfig file, or the server's socket [default: $HEARTH_KUBECONFIG, else
+    /// ~/.config/hearth/kubeconfig, else for root /var/lib/hearth/hearth.sock, else /var/lib/hearth/admin.kubeconfig].
     #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
     kubeconfig: Option<PathBuf>,
     /// Which context of the kubeconfig file.
@@ -287,12 +288,18 @@ pub async fn run_kept_at(
 }
 
 async fn interruptible(cli: Cli, out: &Output) -> Exit {
+    // Heard from the beginning: what is done at an interruption must not depend on how far the verb has come.
+    let mut interruptions = match signal(SignalKind::interrupt()) {
+        Ok(interruptions) => interruptions,
+        Err(error) => return tell(&Failure::new(Exit::Bug, format!("no signal can be heard: {error}")), out),
+    };
     let mut work = std::pin::pin!(finish(cli, None, out));
     loop {
         tokio::select! {
             exit = &mut work => return exit,
             // The editor has the terminal, and what it makes of the key is its own affair.
-            _ = tokio::signal::ctrl_c() => if consent::is_asking() {
+            _ = interruptions.recv() => if consent::is_asking() {
+                consent::leave();
                 out.say("\nnothing was changed");
                 return Exit::Interrupted;
             } else if !edit::is_editor_open() {

@@ -3,7 +3,6 @@
 //! They write an App and delete it, through what `apply` and `delete` do, and nothing else; `--show` prints the App as a
 //! file would declare it.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -135,9 +134,8 @@ impl Source {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
     let read = match file == Path::new("-") {
-        true => std::io::stdin().read_to_string(&mut text).map(|_| text),
+        true => consent::input(),
         false => std::fs::read_to_string(file),
     };
     read.map_err(|error| {

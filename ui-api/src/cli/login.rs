@@ -3,7 +3,6 @@
 //! The token comes from a file or standard input, since others on a machine can read its command lines. It is sent only
 //! once the authority of the server's certificate is trusted, and written only once the server took it.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -64,7 +63,7 @@ pub(super) async fn run(args: Login, reach: &Reach<'_>, out: &Output) -> Outcome
         let message = format!("{} has a context {name} for {} already", file.path().display(), known.server);
         return Err(Failure::new(Exit::Conflict, message).next("call this one otherwise with --name NAME"));
     }
-    let token = token(&args.token_file)?;
+    let token = token(&args.token_file, out).await?;
     let root = authority(&args, &host, port, out).await?;
     let client = client(&server, &root, &token)?;
     let (user, seen) = client.who().await.map_err(|trouble| {
@@ -117,14 +116,14 @@ fn address(text: &str) -> Result<(String, String, u16), Failure> {
     Ok((format!("https://{host}:{port}"), bare, port))
 }
 
-fn token(file: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = match file == Path::new("-") {
-        true => std::io::stdin().read_to_string(&mut text).map(|_| text),
+async fn token(file: &Path, out: &Output) -> Result<String, Failure> {
+    let failed = |why: String| Failure::usage(format!("no token is in {}: {why}", file.display()));
+    let text = match file == Path::new("-") {
+        true if consent::can_ask(out) => Ok(consent::secret("Token (it is not shown):", out).await?),
+        true => consent::input(),
         false => std::fs::read_to_string(file),
     };
-    let failed = |why: String| Failure::usage(format!("no token is in {}: {why}", file.display()));
-    let text = read.map_err(|error| failed(error.to_string()))?;
+    let text = text.map_err(|error| failed(error.to_string()))?;
     let token = text.trim();
     let is_one = !token.is_empty() && token.chars().all(|letter| letter.is_ascii_graphic());
     if is_one { Ok(token.to_owned()) } else { Err(failed("it must hold one word".into())) }

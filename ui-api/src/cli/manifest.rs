@@ -4,8 +4,8 @@
 //! the rules of the kind. Nothing of a set with a problem is sent.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hearth_charts::yaml::{Document, parse_documents};
 use hearth_meta::problem::nearest;
@@ -13,6 +13,7 @@ use hearth_meta::{Problem, Scope, schema};
 use serde_json::Value;
 
 use super::caret;
+use super::consent;
 use super::exit::{Exit, Failure};
 use super::resource::{Target, kinds};
 use super::yaml;
@@ -27,7 +28,9 @@ pub(super) struct Manifest {
     /// What it says, with its namespace filled in.
     pub(super) value: Value,
     file: String,
-    document: Document,
+    document: Arc<Document>,
+    /// Where in the document it is: nowhere else, or as an item of a list.
+    within: String,
 }
 
 /// All objects of a command, and the texts they came from.
@@ -45,14 +48,17 @@ impl Manifest {
     pub(super) fn read_text(text: &str, namespace: &str) -> Result<Self, Vec<Problem>> {
         let mut documents = parse_documents(STDIN, text)?;
         match (documents.pop(), documents.is_empty()) {
-            (Some(document), true) => manifest(STDIN, document, namespace, true),
+            (Some(document), true) => {
+                let value = document.value.clone();
+                manifest(STDIN, (Arc::new(document), String::new(), value), namespace, true)
+            }
             _ => Err(vec![Problem::new("", "it must be one object, no more and no less")]),
         }
     }
 
     /// A problem with a field of this object, with its place in the file.
     pub(super) fn locate(&self, problem: Problem) -> Problem {
-        match self.document.position(&problem.field) {
+        match self.document.position(&joined(&self.within, &problem.field)) {
             Some(position) => problem.at(&self.file, position),
             None => Problem { file: Some(self.file.clone()), ..problem },
         }
@@ -78,8 +84,8 @@ impl Manifests {
         for (file, text) in &texts {
             match parse_documents(file, text) {
                 Ok(documents) => {
-                    for document in documents {
-                        match manifest(file, document, namespace, checked) {
+                    for object in documents.into_iter().flat_map(objects_of) {
+                        match manifest(file, object, namespace, checked) {
                             Ok(manifest) => items.push(manifest),
                             Err(found) => problems.extend(found),
                         }
@@ -137,8 +143,7 @@ fn read_into(texts: &mut BTreeMap<String, String>, path: &Path) -> Result<(), Fa
         Failure::new(exit, format!("{} cannot be read: {error}", path.display()))
     };
     if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(|error| failed(&error))?;
+        let text = consent::input().map_err(|error| failed(&error))?;
         texts.insert(STDIN.into(), text);
         return Ok(());
     }
@@ -178,20 +183,51 @@ fn manifests_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// An object as it was written: its document, where in that it is, and what it says.
+type Written = (Arc<Document>, String, Value);
+
+/// The objects of a document: itself, or the items of a list, as `kubectl get -o yaml` and `hearth export -o json` print it.
+fn objects_of(document: Document) -> Vec<Written> {
+    let document = Arc::new(document);
+    let value = &document.value;
+    let is_list = value["apiVersion"] == "v1" && value["kind"] == "List";
+    match value["items"].as_array().filter(|_| is_list) {
+        None => vec![(document.clone(), String::new(), value.clone())],
+        Some(items) => {
+            let item = |(at, item): (usize, &Value)| (document.clone(), format!("items[{at}]"), item.clone());
+            items.iter().enumerate().map(item).collect()
+        }
+    }
+}
+
+/// A field of an object that is within another.
+fn joined(within: &str, field: &str) -> String {
+    match (within, field) {
+        ("", field) => field.to_owned(),
+        (within, "") => within.to_owned(),
+        (within, field) => format!("{within}.{field}"),
+    }
+}
+
 fn manifest(
     file: &str,
-    document: Document,
+    (document, within, mut value): Written,
     namespace: &str,
     checked: bool,
 ) -> Result<Manifest, Vec<Problem>> {
-    let mut value = document.value.clone();
     let found = if checked { judge(&mut value, namespace) } else { identify(&mut value, namespace) };
-    let place = |problem: Problem| match document.position(&problem.field) {
+    let place = |problem: Problem| match document.position(&joined(&within, &problem.field)) {
         Some(position) => problem.at(file, position),
         None => Problem { file: Some(file.to_owned()), ..problem },
     };
     match found {
-        Ok(target) => Ok(Manifest { target, value, file: file.to_owned(), document }),
+        Ok(target) => Ok(Manifest {
+            target,
+            value,
+            file: file.to_owned(),
+            document: document.clone(),
+            within: within.clone(),
+        }),
         Err(problems) => Err(problems.into_iter().map(place).collect()),
     }
 }

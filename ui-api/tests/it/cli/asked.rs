@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::tcgetattr;
+use rustix::termios::{LocalModes, tcgetattr};
 
 use super::home::Home;
 
@@ -95,6 +95,57 @@ async fn who_is_asked_may_answer_decline_or_leave_and_the_terminal_is_as_it_was(
         assert_eq!(format!("{before:?}"), format!("{after:?}"), "{said}");
         assert_eq!(std::path::Path::new(&file).exists(), is_written, "{answer:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_typed_is_not_shown_and_who_leaves_finds_the_terminal_as_it_was() {
+    let home = Home::start().await;
+    for (typed, code) in [(Some("two words\n"), 2), (None, 130)] {
+        tokio::task::block_in_place(|| {
+            let mut asked = OnTerminal::start(&home, &["login", "127.0.0.1:9", "--token-file", "-"]);
+            let before = tcgetattr(&asked.theirs).unwrap();
+            asked.until("Token (it is not shown):");
+            // It is said before the terminal is told.
+            while tcgetattr(&asked.theirs).unwrap().local_modes.contains(LocalModes::ECHO) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            match typed {
+                Some(text) => asked.type_in(text),
+                None => asked.interrupt(),
+            }
+            assert_eq!(asked.ended(), Some(code), "{}", asked.said);
+            asked.until(if typed.is_some() { "one word" } else { "nothing was changed" });
+            assert!(!asked.said.contains("two words"), "{}", asked.said);
+            let after = tcgetattr(&asked.theirs).unwrap();
+            assert_eq!(format!("{before:?}"), format!("{after:?}"));
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_they_write_a_file_into_it_is_let_go() {
+    let home = Home::start().await;
+    tokio::task::block_in_place(|| {
+        let mut asked = OnTerminal::start(&home, &["apply", "-f", "-"]);
+        let status = format!("/proc/{}/status", asked.program.id());
+        // From then on it hears an interruption; how far it is with reading cannot be seen from here.
+        let hears = || {
+            let status = std::fs::read_to_string(&status).unwrap_or_default();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim();
+            u64::from_str_radix(caught, 16).unwrap_or(0) & 0b10 != 0
+        };
+        while !hears() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for _ in 0..600 {
+            if asked.program.try_wait().unwrap().is_some() {
+                break;
+            }
+            asked.interrupt();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(asked.ended(), Some(130), "{}", asked.said);
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -49,6 +49,14 @@ async fn every_kind_that_people_write_is_exported_clean_and_applied_again_change
     assert_eq!((said.exit, said.out.as_str()), (Exit::Done, ""), "{said:?}");
     let said = home.run(&["apply", "-f", &folder]).await;
     assert!(said.exit == Exit::Done && said.out.lines().all(|line| line.ends_with(" unchanged")), "{said:?}");
+    let many = home.run(&["export", "volumes,routes", "-o", "json"]).await.out;
+    assert!(many.contains("\"kind\": \"List\""), "{many}");
+    let said = home.run(&["apply", "-f", &home.file("many.json", &many)]).await;
+    assert_eq!(said.out, "volume/photos-pgdata unchanged\nroute/photos unchanged\n", "{said:?}");
+    let bad = home.file("bad.json", &many.replace("\"pgdata\"", "7"));
+    let said = home.run(&["apply", "-f", &bad]).await;
+    assert!(said.exit == Exit::Rejected && said.err.contains("spec.path"), "{said:?}");
+    assert!(said.err.contains("\"path\": 7"), "at its place in the list: {said:?}");
     // In another home it declares the same.
     let other = Home::start().await;
     assert_eq!(other.run(&["apply", "-f", &folder]).await.exit, Exit::Done);

@@ -1,5 +1,7 @@
 //! Setting single fields.
 
+use std::time::Duration;
+
 use hearth::cli::exit::Exit;
 use hearth_engine::{Key, Object, WriteOptions};
 use serde_json::json;
@@ -101,7 +103,7 @@ async fn what_an_app_makes_is_set_at_the_app() {
 }
 
 /// Somebody else writes again and again, another field or the very same.
-async fn with_somebody_else(home: &Home, field: &str) -> Vec<Exit> {
+async fn with_somebody_else(home: &Home, field: &str, pause: Duration) -> Vec<Exit> {
     let key = Key::new("App", "household", "photos");
     let (store, field) = (home.store.clone(), field.to_owned());
     let stop = tokio_util::sync::CancellationToken::new();
@@ -120,7 +122,7 @@ async fn with_somebody_else(home: &Home, field: &str) -> Vec<Exit> {
                     Object::from_value(value).map_err(hearth_engine::WriteError::Conflict)
                 });
                 changed.await.unwrap();
-                tokio::task::yield_now().await;
+                tokio::time::sleep(pause).await;
             }
         }
     });
@@ -136,12 +138,11 @@ async fn with_somebody_else(home: &Home, field: &str) -> Vec<Exit> {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_field_that_changes_meanwhile_is_joined_and_the_same_field_is_a_conflict() {
     let home = home().await;
-    let ends = with_somebody_else(&home, "healthDeadlineSeconds").await;
-    // Whoever changes it without a pause may win each of the tries; nobody is told that the same field changed.
+    let ends = with_somebody_else(&home, "healthDeadlineSeconds", Duration::from_millis(30)).await;
     assert!(ends.contains(&Exit::Done), "{ends:?}");
     let object = home.store.get(&Key::new("App", "household", "photos")).unwrap();
     assert!(object.spec()["healthDeadlineSeconds"].as_u64() >= Some(1000), "what they wrote stands");
-    let ends = with_somebody_else(&home, "mainPort").await;
+    let ends = with_somebody_else(&home, "mainPort", Duration::from_millis(2)).await;
     assert!(ends.iter().all(|exit| [Exit::Done, Exit::Conflict].contains(exit)), "{ends:?}");
     assert!(ends.contains(&Exit::Conflict), "nothing of theirs is overwritten unseen: {ends:?}");
 }
