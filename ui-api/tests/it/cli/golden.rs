@@ -3,6 +3,7 @@
 //! A home is made in made-up time, so that all of it is the same in every run, and then served as it stands with its
 //! clock stopped. `HEARTH_ACCEPT=1 cargo nextest run -p hearth golden` writes the files in `tests/golden` anew.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -223,20 +224,38 @@ fn made() -> (TempDir, ManualClock, Machine) {
     world.settle().unwrap();
     let folder = tempfile::tempdir().unwrap();
     world.crash();
-    copy(&world.config.data_dir, &folder.path().join("data"));
+    let (from, to) = (&world.config.data_dir, folder.path().join("data"));
+    // The store's own threads close its files a moment after the crash.
+    while !is_at_rest(from) || copy(from, &to).is_err() {
+        let _ = std::fs::remove_dir_all(&to);
+    }
     (folder, world.clock.clone(), world.machine.clone())
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+/// Whether nothing in a folder comes, goes or changes for a while.
+fn is_at_rest(folder: &Path) -> bool {
+    let seen = || -> std::io::Result<BTreeSet<(OsString, u64)>> {
+        std::fs::read_dir(folder)?
+            .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?.len()))))
+            .collect()
+    };
+    let before = seen().ok();
+    std::thread::sleep(Duration::from_millis(200));
+    before.is_some() && before == seen().ok()
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
         let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
         } else {
-            std::fs::copy(entry.path(), &to).unwrap();
+            std::fs::copy(entry.path(), &to)?;
         }
     }
+    Ok(())
 }
 
 fn mail() -> Value {
