@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hearth_engine::store::{Deletion, Preconditions};
+use hearth_engine::store::{Deletion, OpenError, Preconditions};
 use hearth_engine::{Key, ManualClock, Object, OpenOptions, Store, WriteError, WriteOptions};
 use hearth_meta::{Claim, CommonStatus, HasCommon, KindInfo, Problem, Scope};
 use kube::CustomResource;
@@ -114,10 +114,12 @@ impl Home {
         drop(store);
         // The dead store's last connection closes on a thread of its own.
         for _ in 0..100_000 {
-            if let Ok(store) = Store::open(options(&folder, &clock)).await {
-                return Self { store, clock, folder };
+            match Store::open(options(&folder, &clock)).await {
+                // What is damaged stays so.
+                Err(error @ OpenError::Damaged { .. }) => panic!("{error}"),
+                Err(_) => tokio::task::yield_now().await,
+                Ok(store) => return Self { store, clock, folder },
             }
-            tokio::task::yield_now().await;
         }
         Self { store: Store::open(options(&folder, &clock)).await.unwrap(), clock, folder }
     }

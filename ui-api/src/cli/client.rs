@@ -22,8 +22,15 @@ use super::support::archive;
 use super::{kubeconfig, socket};
 use crate::support::Bundle;
 
+mod lines;
 mod pages;
+mod trouble;
 mod ways;
+
+pub(super) use lines::Lines;
+pub(super) use trouble::{Refusal, Trouble};
+
+use trouble::{SILENT, root_cause};
 
 /// Asks for objects as they are.
 pub(super) const JSON: &str = "application/json";
@@ -38,9 +45,6 @@ const HOUSEHOLD: &str = "household";
 /// How long an answer may take, or the beginning of one that goes on: a server that works answers at once, but for one
 /// whose disk or Docker is very slow.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// What is said of a server that takes requests and gives no answer.
-const SILENT: &str = "it takes requests and does not answer them";
 
 /// A server, and who asks it for what.
 #[derive(Clone)]
@@ -60,31 +64,6 @@ pub(crate) struct Client {
     patience: Option<Duration>,
     /// How long what is waited for may take, where the usual is not meant.
     limit: Option<Duration>,
-}
-
-/// Why the server did not do what was asked.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// It does not answer.
-    Unreachable {
-        /// Where it was looked for.
-        address: String,
-        /// What the system says.
-        why: String,
-    },
-    /// It answered no.
-    Refused(Refusal),
-}
-
-/// A refusal as the server words it.
-#[derive(Debug, Default)]
-pub(super) struct Refusal {
-    /// The HTTP status code.
-    pub(super) code: u16,
-    /// One sentence.
-    pub(super) message: String,
-    /// What is wrong field by field.
-    pub(super) problems: Vec<Problem>,
 }
 
 /// What the command line says of how a server is reached.
@@ -415,128 +394,6 @@ impl Client {
 
     fn unreachable(&self, error: &dyn Error) -> Trouble {
         Trouble::Unreachable { address: self.address.clone(), why: root_cause(error) }
-    }
-}
-
-/// The innermost error says what happened; those around it only that something did.
-fn root_cause(error: &dyn Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
-}
-
-impl Trouble {
-    /// Whether there is no such object.
-    pub(super) fn is_not_found(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.code == 404)
-    }
-
-    /// Whether one may not.
-    pub(super) fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.code == 403)
-    }
-
-    /// Whether the server could not be reached.
-    pub(super) fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
-    }
-}
-
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Unreachable { address, why } if why.contains("certificate") => {
-                Self::new(Exit::Unreachable, format!("the server at {address} cannot be trusted: {why}"))
-                    .next("the kubeconfig file is of another server; take the admin.kubeconfig of this one")
-            }
-            Trouble::Unreachable { address, why } if why.starts_with(SILENT) => {
-                let message =
-                    format!("the server at {address} hangs: {why}; what was asked for may yet be done");
-                Self::new(Exit::Unreachable, message)
-                    .next("see what is wrong with `hearth doctor --data-dir DIR`, then restart it")
-            }
-            Trouble::Unreachable { address, why } => {
-                Self::new(Exit::Unreachable, format!("no server answers at {address}: {why}"))
-                    .next("start it with `hearth serve`, or name another one with --kubeconfig FILE")
-            }
-            Trouble::Refused(refusal) => refusal.into(),
-        }
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        let exit = match refusal.code {
-            401 | 403 => Exit::NotAllowed,
-            404 => Exit::NotFound,
-            409 => Exit::Conflict,
-            429 | 503 => Exit::Unreachable,
-            // A disk without room refuses; nothing is wrong with either program.
-            400..=499 | 507 => Exit::Rejected,
-            _ => Exit::Bug,
-        };
-        let listed = refusal.problems.iter().map(|problem| format!("  {problem}")).collect();
-        let failure = Self::new(exit, refusal.message);
-        match exit {
-            Exit::NotAllowed if refusal.code == 401 => failure.next(
-                "the token in the kubeconfig file is not one of this server; read its admin.kubeconfig again",
-            ),
-            // The message of a refusal lists its problems in one line; several are easier to read one a line.
-            _ if refusal.problems.len() > 1 => {
-                Self { message: "the server refuses this".into(), ..failure }.after(listed)
-            }
-            _ => failure,
-        }
-    }
-}
-
-/// An answer that comes line by line.
-pub(super) struct Lines {
-    body: Body,
-    kept: Vec<u8>,
-    address: String,
-}
-
-impl Lines {
-    /// The next line without its end; `None` once the server has ended the answer.
-    ///
-    /// # Errors
-    /// The connection broke.
-    pub(super) async fn next(&mut self) -> Result<Option<String>, Trouble> {
-        loop {
-            if let Some(end) = self.kept.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.kept.drain(..=end).collect();
-                return Ok(Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()));
-            }
-            match self.body.frame().await {
-                Some(Ok(frame)) => self.kept.extend(frame.into_data().unwrap_or_default()),
-                Some(Err(error)) => {
-                    return Err(Trouble::Unreachable {
-                        address: self.address.clone(),
-                        why: root_cause(&error),
-                    });
-                }
-                None if self.kept.is_empty() => return Ok(None),
-                None => {
-                    return Ok(Some(String::from_utf8_lossy(&std::mem::take(&mut self.kept)).into_owned()));
-                }
-            }
-        }
-    }
-
-    /// The next event of a watch; lines that are none are passed over.
-    ///
-    /// # Errors
-    /// The connection broke.
-    pub(super) async fn next_event(&mut self) -> Result<Option<Value>, Trouble> {
-        while let Some(line) = self.next().await? {
-            if let Ok(event) = serde_json::from_str(&line) {
-                return Ok(Some(event));
-            }
-        }
-        Ok(None)
     }
 }
 
