@@ -158,7 +158,6 @@ impl Containers for Docker {
             |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).filter(|&n| n > 0);
         let text = |text: Option<String>| text.filter(|text| !text.is_empty());
         let host = HostFacts {
-            name: text(info.name),
             system: text(info.operating_system),
             processors: count(info.ncpu),
             memory_bytes: count(info.mem_total),

@@ -126,7 +126,6 @@ impl Containers for Machine {
     async fn engine(&self) -> Result<EngineFacts, Fault> {
         self.call(Op::ReadEngine, "", |_| {
             let host = HostFacts {
-                name: Some("pretend".into()),
                 system: Some("A pretend machine".into()),
                 processors: Some(4),
                 memory_bytes: Some(16 << 30),

@@ -375,8 +375,6 @@ pub struct EngineFacts {
 /// What an engine says of the machine it runs on. Whoever asks may themselves run in a container, and see less of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostFacts {
-    /// Its name.
-    pub name: Option<String>,
     /// Its operating system, for people to read.
     pub system: Option<String>,
     /// How many processors it has.

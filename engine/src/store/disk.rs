@@ -25,6 +25,8 @@ const COMPACT_EVERY: usize = 4_096;
 /// Bytes of a page of a new file. An object of 2 KiB leaves half of SQLite's own 4 KiB empty, and each page costs two calls.
 const PAGE: u32 = 8192;
 
+const DROP_CHANGES: &str = "DELETE FROM changes WHERE rv <= ? AND rv NOT IN (SELECT rv FROM standing)";
+
 /// SQLite's code for a disk, or a file's bound, that is reached. Of what a system says only `ENOSPC` becomes this one: a
 /// quota that is used up (`EDQUOT`) comes as a failed write (`IOERR_WRITE`), and our library does not hand on the
 /// system's own number. So it is told as any other fault of a disk, [`WriteError::Storage`]: nothing of the batch is
@@ -214,19 +216,22 @@ impl Disk {
     /// Drops changes that no watcher can go on from, but for those that made something what it is. Up to where is put
     /// down with it, so that a gap that nobody made is noticed.
     async fn drop_changes(&mut self) -> Result<(), sqlx::Error> {
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
         let newest: Option<i64> =
-            sqlx::query_scalar("SELECT max(rv) FROM changes").fetch_one(&mut *transaction).await?;
+            sqlx::query_scalar("SELECT max(rv) FROM changes").fetch_one(&mut self.connection).await?;
         let up_to = newest.unwrap_or(0).cast_unsigned().saturating_sub(RECENT_CHANGES as u64);
         if up_to <= self.compacted {
             return Ok(());
         }
-        sqlx::query("DELETE FROM changes WHERE rv <= ? AND rv NOT IN (SELECT rv FROM standing)")
-            .bind(up_to.cast_signed())
-            .execute(&mut *transaction)
-            .await?;
-        meta::put(&mut transaction, meta::COMPACTED, &up_to.to_string()).await?;
-        transaction.commit().await?;
+        let said = up_to.to_string();
+        let mut script = Script::new("BEGIN IMMEDIATE");
+        script.add(DROP_CHANGES).bind(up_to.cast_signed());
+        script.add(meta::PUT).bind(meta::COMPACTED).bind(&*said).bind(meta::sum_of(meta::COMPACTED, &said));
+        script.add("COMMIT");
+        if let Err(error) = script.run(&mut self.connection).await {
+            // As with a commit: SQLite may have rolled back already.
+            let _ = sqlx::query("ROLLBACK").execute(&mut self.connection).await;
+            return Err(error);
+        }
         self.compacted = up_to;
         Ok(())
     }
@@ -244,3 +249,6 @@ impl Disk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use sqlx::{Row, SqliteConnection};
 use super::cipher::Cipher;
 use super::error::OpenError;
 use super::intent::Intent;
+use super::meta;
 use super::recent::RECENT_CHANGES;
 use super::rows::ChangeRow;
 use super::sum::fits;
@@ -28,9 +29,14 @@ pub(super) async fn check_shape(connection: &mut SqliteConnection) -> Result<(),
     check_by(connection, "PRAGMA quick_check(1)").await
 }
 
-/// Whether the names of what stands are in order: one that is not found would let a second object of that name in.
-pub(super) async fn check_index(connection: &mut SqliteConnection) -> Result<(), OpenError> {
-    check_by(connection, "PRAGMA integrity_check(standing)").await
+/// Whether the names of what stands are in order, in a file of this schema: one that is not found would let a second
+/// object of that name in.
+pub(super) async fn check_index(connection: &mut SqliteConnection, schema: i64) -> Result<(), OpenError> {
+    match schema {
+        0 => Ok(()),
+        _ if schema < meta::WITH_STANDING => check_by(connection, "PRAGMA integrity_check(objects)").await,
+        _ => check_by(connection, "PRAGMA integrity_check(standing)").await,
+    }
 }
 
 async fn check_by(connection: &mut SqliteConnection, pragma: &'static str) -> Result<(), OpenError> {
@@ -63,6 +69,7 @@ pub(super) async fn check_agreement(connection: &mut SqliteConnection, from: u64
 const UNTOLD: &str = "
     SELECT (SELECT count(*) FROM history_last
             WHERE again IS NOT kind || ' ' || namespace || ' ' || name || ' ' || id)
+         + (SELECT count(*) FROM history_before WHERE before >= id)
          + ((SELECT count(*) FROM history_before) IS NOT (SELECT coalesce(max(id), 0) FROM history))
          + ((SELECT coalesce(sum(id), 0) - coalesce(sum(before), 0) FROM history_before)
             IS NOT (SELECT coalesce(sum(id), 0) FROM history_last))";
@@ -101,7 +108,12 @@ pub(super) async fn load(
         .collect::<Result<_, OpenError>>()?;
     let rows = sqlx::query("SELECT uid, body, sum FROM intents").fetch_all(&mut *connection).await?;
     let intents = rows.iter().map(read_intent).collect::<Result<_, _>>()?;
-    let resource_version = changes.last().map_or(0, |(rv, ..)| *rv);
+    let newest: i64 =
+        sqlx::query_scalar("SELECT coalesce(max(rv), 0) FROM changes").fetch_one(&mut *connection).await?;
+    let resource_version = newest.cast_unsigned();
+    if compacted.cast_unsigned() > resource_version {
+        return Err(OpenError::damaged("it says that more changes were dropped than there ever were"));
+    }
     Ok(Loaded { objects, changes, intents, resource_version })
 }
 

@@ -25,6 +25,8 @@ pub(super) const INTENTS: &str = "intents";
 
 /// From which schema on rows have sums.
 pub(super) const WITH_SUMS: i64 = 2;
+/// From which schema on an object stands once, as its newest change.
+pub(super) const WITH_STANDING: i64 = 4;
 
 /// The same from a file of any schema this program knows.
 pub(super) async fn load_of(

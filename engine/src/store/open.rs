@@ -85,11 +85,13 @@ impl Store {
         let (intents, epoch) = (number(meta::INTENTS), number(meta::EPOCH) + 1);
         // Counts this process. An intent of an earlier epoch is of a process that is dead, since the lock is ours.
         meta::put(&mut connection, meta::EPOCH, &epoch.to_string()).await?;
-        load::check_index(&mut connection).await?;
+        load::check_index(&mut connection, migrations::newest()).await?;
         let compacted = number(meta::COMPACTED);
         load::check_agreement(&mut connection, compacted.max(number(meta::WATCHED_FROM))).await?;
         load::check_history(&mut connection).await?;
         let mut loaded = load::load(&mut connection, &cipher, compacted).await?;
+        // Migration has put it down without a sum.
+        meta::put(&mut connection, meta::COMPACTED, &compacted.to_string()).await?;
         // All of it stands in memory now; the pages it was read from need not.
         sqlx::query("PRAGMA shrink_memory").execute(&mut connection).await?;
         let come_to = loaded.resource_version.max(number(meta::WATCHED_FROM));
@@ -166,8 +168,12 @@ async fn open_file(file: &Path, key: &Path) -> Result<(SqliteConnection, Cipher)
     }
     let mut connection = disk::connect(file, false).await?;
     load::check_shape(&mut connection).await?;
-    if has_key && migrations::read_version(&mut connection).await? == 0 {
+    let version = migrations::read_version(&mut connection).await?;
+    if has_key && version == 0 {
         return Err(lost());
+    }
+    if version < migrations::newest() {
+        load::check_index(&mut connection, version).await?;
     }
     migrations::migrate(&mut connection, file).await?;
     // A key is made only for a store that no process has used yet, and before it is first used.

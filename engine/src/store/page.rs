@@ -63,7 +63,6 @@ impl Store {
     pub fn page(&self, query: &Query, page: &Page) -> Result<Paged, PageError> {
         let state = self.state();
         let resource_version = page.at.unwrap_or(state.resource_version);
-        let past = state.past(&query.kind, resource_version)?;
         let first = match &page.after {
             Some(after) => after.clone(),
             None => Key::new(&query.kind, query.namespace.clone().unwrap_or_default(), ""),
@@ -71,6 +70,7 @@ impl Store {
         let is_asked = |key: &Key| {
             key.kind == query.kind && query.namespace.as_ref().is_none_or(|wanted| key.namespace == *wanted)
         };
+        let past = state.past(resource_version, |key| *key >= first && is_asked(key))?;
         let mut asked = state
             .standing(&past, &first)
             .take_while(|(key, _)| is_asked(key))
@@ -92,7 +92,7 @@ impl Store {
 type Past = BTreeMap<Key, Option<Arc<Object>>>;
 
 impl State {
-    fn past(&self, kind: &str, at: u64) -> Result<Past, PageError> {
+    fn past(&self, at: u64, is_asked: impl Fn(&Key) -> bool) -> Result<Past, PageError> {
         let newest = self.resource_version;
         if at > newest {
             return Err(PageError::NotYet { asked: at, newest });
@@ -101,7 +101,7 @@ impl State {
             return Err(Expired { asked: at }.into());
         }
         let mut past = Past::new();
-        for kept in self.recent.since(at).filter(|kept| kept.key.kind == kind) {
+        for kept in self.recent.since(at).filter(|kept| is_asked(&kept.key)) {
             if !past.contains_key(&kept.key) {
                 let before = kept.before().ok_or(Expired { asked: at })?;
                 past.insert(kept.key.clone(), before);

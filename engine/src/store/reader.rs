@@ -87,7 +87,7 @@ impl Reader {
                        SELECT id FROM history_last WHERE kind = ? AND namespace = ? AND name = ?
                        UNION ALL
                        SELECT before FROM found JOIN history_before USING (id) WHERE before < id)
-                   SELECT history.* FROM found JOIN history USING (id) ORDER BY id";
+                   SELECT history.* FROM found LEFT JOIN history USING (id) ORDER BY found.id";
         let mut connection = self.connection.lock().await;
         let connection = connection.as_mut().ok_or(WriteError::Closed)?;
         let rows = sqlx::query(sql)

@@ -56,13 +56,14 @@ impl Recent {
         Self { changes: kept.collect() }
     }
 
-    /// Keeps a change, and drops the oldest where there are enough.
-    pub(super) fn push(&mut self, change: &Change) {
+    /// Keeps a change, and drops the oldest where there are enough. `seen_since` says that more was seen of the object
+    /// before it than is down, under the same version.
+    pub(super) fn push(&mut self, change: &Change, seen_since: bool) {
         let Some(after) = change.new.as_ref().or(change.last.as_ref()) else { return };
         let before = match &change.old {
+            Some(old) if seen_since => Before::Was(json(old)),
             Some(old) => Before::Was(self.state_of(old)),
-            None if change.old_known => Before::Nothing,
-            None => Before::Unknown,
+            None => Before::Nothing,
         };
         let kept = Kept {
             resource_version: change.resource_version,

@@ -18,7 +18,7 @@ use super::copies::sync_folder;
 use super::error::OpenError;
 use super::lock::StoreLock;
 use super::verify::{CopyFacts, verify};
-use super::{disk, mark, meta};
+use super::{disk, load, mark, meta};
 
 const RESTORING: &str = "restoring";
 const PARTS: &str = "parts";
@@ -119,15 +119,19 @@ impl Drop for Replacement {
 async fn hold_back(store: &Path, data_dir: &Path, why: &str) -> Result<(), OpenError> {
     let mut connection = disk::connect(store, false).await?;
     super::migrations::migrate(&mut connection, store).await?;
-    meta::put(&mut connection, meta::OBSERVE_ONLY, why).await?;
     let words = meta::load(&mut connection).await?;
+    let number = |word: &str| words.get(word).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+    // A copy of an earlier schema can be read as a whole only now, and nothing was touched yet.
+    let from = number(meta::COMPACTED).max(number(meta::WATCHED_FROM));
+    load::check_agreement(&mut connection, from).await?;
+    load::check_history(&mut connection).await?;
+    meta::put(&mut connection, meta::OBSERVE_ONLY, why).await?;
     let reached = mark::read(&data_dir.join(mark::FILE))?;
     let has_mark = reached.is_some_and(|reached| words.get(meta::LINEAGE) == Some(&reached.lineage));
     if !has_mark {
         let newest: Option<i64> =
             sqlx::query_scalar("SELECT max(rv) FROM changes").fetch_one(&mut connection).await?;
-        let from = words.get(meta::WATCHED_FROM).and_then(|from| from.parse().ok()).unwrap_or(0);
-        let newest = u64::try_from(newest.unwrap_or(0)).unwrap_or(0).max(from);
+        let newest = u64::try_from(newest.unwrap_or(0)).unwrap_or(0).max(number(meta::WATCHED_FROM));
         meta::put(&mut connection, meta::WATCHED_FROM, &(newest + LEAP).to_string()).await?;
     }
     // The log goes with the last connection, so that one file is the whole store.

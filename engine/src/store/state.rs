@@ -111,7 +111,7 @@ impl State {
     /// Shows a committed change to every watcher, and drops those that do not keep up.
     pub(super) fn publish(&mut self, change: &Arc<Change>) {
         self.offer(change);
-        self.recent.push(change);
+        self.recent.push(change, self.unsaved.contains(&change.key));
     }
 
     fn offer(&mut self, change: &Arc<Change>) {

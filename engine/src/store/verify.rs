@@ -74,7 +74,7 @@ async fn read_all(
         check_history(connection).await?;
     }
     if schema >= meta::WITH_SUMS {
-        read_rows(connection, cipher).await?;
+        read_rows(connection, cipher, schema).await?;
     }
     let newest: Option<i64> =
         sqlx::query_scalar("SELECT max(rv) FROM changes").fetch_one(&mut *connection).await?;
@@ -83,10 +83,12 @@ async fn read_all(
 }
 
 /// Every row, one at a time: the audit log alone may be larger than memory.
-async fn read_rows(connection: &mut SqliteConnection, cipher: &Cipher) -> Result<(), OpenError> {
+async fn read_rows(connection: &mut SqliteConnection, cipher: &Cipher, schema: i64) -> Result<(), OpenError> {
     let objects = "SELECT rv, 0 AS gone, kind, namespace, name, uid, sealed, body, sum FROM objects";
     let changes = "SELECT rv, gone, kind, namespace, name, uid, sealed, body, sum FROM changes";
-    for sql in [objects, changes] {
+    // Since then what stands is among the changes.
+    let tables = if schema < meta::WITH_STANDING { vec![objects, changes] } else { vec![changes] };
+    for sql in tables {
         let mut rows = sqlx::query(sql).fetch(&mut *connection);
         while let Some(row) = rows.try_next().await? {
             read_object(&row, cipher)?;
@@ -98,8 +100,13 @@ async fn read_rows(connection: &mut SqliteConnection, cipher: &Cipher) -> Result
     }
     drop(rows);
     let mut rows = sqlx::query("SELECT * FROM history").fetch(&mut *connection);
+    let mut lines = 0;
     while let Some(row) = rows.try_next().await? {
         HistoryRow::read(&row)?;
+        lines += 1;
     }
-    Ok(())
+    drop(rows);
+    let made: i64 =
+        sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM history").fetch_one(&mut *connection).await?;
+    if lines == made { Ok(()) } else { Err(OpenError::damaged("its audit log is not whole")) }
 }

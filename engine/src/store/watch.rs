@@ -122,7 +122,8 @@ pub(super) fn subscribe(
     if from < state.kept_from() || from > now {
         return Err(Expired { asked: from });
     }
-    let is_asked = |kept: &&Arc<Kept>| query.asks_for_kind(&kept.key.kind);
+    let is_within = |key: &Key| query.namespace.as_ref().is_none_or(|within| *within == key.namespace);
+    let is_asked = |kept: &&Arc<Kept>| query.asks_for_kind(&kept.key.kind) && is_within(&kept.key);
     let backlog: Vec<_> = state.recent.since(from).filter(is_asked).cloned().collect();
     let (sender, changes) = mpsc::channel(LAG);
     state.feed(Watcher { kind: query.kind.clone(), changes: sender });

@@ -256,12 +256,12 @@ fn show(inner: &Inner, batch: Batch, with_left: bool) {
     inner.commits.fetch_add(1, Ordering::Relaxed);
     inner.news.lock().unwrap_or_else(PoisonError::into_inner).add(&batch.events);
     let mut state = inner.state.write().expect("no writer panics while it holds the lock");
-    if with_left {
-        state.unsaved.clear();
-    }
     for (change, _) in batch.changes {
         state.take(&change, inner.kinds.get(change.key.kind.as_str()));
         state.publish(&change);
+    }
+    if with_left {
+        state.unsaved.clear();
     }
     for key in &batch.taken_up {
         state.trust.remembered.remove(key);

@@ -1,11 +1,14 @@
 //! What comes with a request: at most 3 MiB; JSON, or YAML by those who write by hand, or protobuf by a few.
 
+use std::error::Error;
+use std::io::ErrorKind;
 use std::sync::PoisonError;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
+use http_body_util::LengthLimitError;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -29,10 +32,26 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
 
 /// The body as it came.
 pub(crate) async fn read(sent: Body) -> Result<Bytes, Failure> {
-    axum::body::to_bytes(sent, LARGEST).await.map_err(|error| {
-        let message = format!("the body could not be read, or is larger than {LARGEST} bytes: {error}");
-        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
-    })
+    axum::body::to_bytes(sent, LARGEST).await.map_err(|error| unread(&error))
+}
+
+/// A body that did not come is not one that is too large: the one may be sent again.
+fn unread(error: &axum::Error) -> Failure {
+    let first: &(dyn Error + 'static) = error;
+    let causes = || std::iter::successors(Some(first), |&error| error.source());
+    if causes().any(|cause| cause.is::<LengthLimitError>()) {
+        let message = format!("the body is larger than {LARGEST} bytes");
+        return Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message);
+    }
+    let kind = causes().find_map(|cause| Some(cause.downcast_ref::<std::io::Error>()?.kind()));
+    let message = format!("the body did not come whole: {error}; nothing was done");
+    match kind {
+        Some(ErrorKind::TimedOut) => Failure::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message),
+        Some(ErrorKind::Interrupted) => {
+            Failure::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+        }
+        _ => Failure::bad_request(message),
+    }
 }
 
 /// A JSON body of a place that keeps no object of it.

@@ -2,9 +2,10 @@
 //!
 //! `?of=apps&of=containers/anna@1234` asks for the apps of every namespace, and for what became of anna's containers
 //! since version 1234: `of=PLURAL[.GROUP][/NAMESPACE][:LABELS][@VERSION]`, each a part with rights, a list and a place of
-//! its own. LABELS select as `labelSelector` does: `of=apps:tier=a,shared!=no`. Events are watched like any kind
-//! (`of=events/anna`); they lie outside the one order of changes, so their versions are told apart from all others'. The answer is server-sent events: a browser's `EventSource` reads it, and whoever reads lines reads those that
-//! begin with `data:`. Each holds one object of JSON with a `type` and, in `of`, the part it is about:
+//! its own. LABELS select as `labelSelector` does: `of=apps:tier=a,shared!=no`. Events (`of=events/anna`) lie outside the one
+//! order of changes, so their versions are told apart from all others'; those that are dropped for their age are not told.
+//! The answer is server-sent events: a browser's `EventSource` reads it, and whoever reads lines reads those that begin
+//! with `data:`. Each holds one object of JSON with a `type` and, in `of`, the part it is about:
 //!
 //! | type | what it says |
 //! |---|---|

@@ -1,5 +1,7 @@
 //! Who asks: a bearer token, checked before anything else; and as whom, where somebody may act as another.
 
+use std::io::{Error, ErrorKind};
+
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
@@ -87,14 +89,14 @@ fn while_allowed(body: Body, limits: &Limits, until: &CancellationToken) -> Body
     let (late, over) = (limits.clone().body_is_late(), until.clone().cancelled_owned());
     let end = Box::pin(async move {
         tokio::select! {
-            () = late => "it took too long to come",
-            () = over => "the right to send it ended meanwhile",
+            () = late => Error::new(ErrorKind::TimedOut, "it took too long to come"),
+            () = over => Error::new(ErrorKind::Interrupted, "the right to send it ended meanwhile"),
         }
     });
     let parts = futures::stream::unfold(Some((body.into_data_stream(), end)), async |state| {
         let (mut parts, mut end) = state?;
         tokio::select! { biased;
-            why = &mut end => Some((Err(axum::Error::new(std::io::Error::other(why))), None)),
+            why = &mut end => Some((Err(axum::Error::new(why)), None)),
             part = parts.next() => part.map(|part| (part, Some((parts, end)))),
         }
     });

@@ -289,5 +289,5 @@ pub(super) async fn the_engine_tells_its_version(scene: &Scene<'_>) {
     assert!(facts.root_folder.starts_with('/'), "{facts:?}");
     let host = &facts.host;
     assert!(host.processors > Some(0) && host.memory_bytes > Some(0), "{facts:?}");
-    assert!(host.name.as_ref().is_some_and(|name| !name.is_empty()) && host.system.is_some(), "{facts:?}");
+    assert!(host.system.is_some(), "{facts:?}");
 }

@@ -36,12 +36,13 @@ CREATE TABLE history_last (
     PRIMARY KEY (kind, namespace, name)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE history_before (id INTEGER PRIMARY KEY, before INTEGER) STRICT;
+-- The index goes first, so that the lines themselves are read.
+DROP INDEX history_object;
 INSERT INTO history_last (kind, namespace, name, id, again)
     SELECT kind, namespace, name, max(id), kind || ' ' || namespace || ' ' || name || ' ' || max(id)
     FROM history GROUP BY kind, namespace, name;
 INSERT INTO history_before (id, before)
     SELECT id, lag(id) OVER (PARTITION BY kind, namespace, name ORDER BY id) FROM history ORDER BY id;
-DROP INDEX history_object;
 
 CREATE TRIGGER history_put AFTER INSERT ON history BEGIN
     INSERT INTO history_before (id, before) VALUES (NEW.id,

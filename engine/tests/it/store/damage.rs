@@ -295,6 +295,23 @@ async fn an_object_that_vanished_from_the_file_is_missed_by_its_change() {
     }
 }
 
+#[tokio::test]
+async fn a_line_that_vanished_from_the_audit_log_is_missed_by_whoever_reads_it_and_by_every_copy() {
+    let (home, _) = lived_in().await;
+    home.store.close().await;
+    let mut connection = connect(&home.folder.path().join("store.db")).await;
+    for sql in
+        ["DROP TRIGGER history_no_delete", "DELETE FROM history WHERE name = 'lamp-7' AND verb = 'create'"]
+    {
+        sqlx::query(sql).execute(&mut connection).await.unwrap();
+    }
+    connection.close().await.unwrap();
+    let home = home.reopened().await;
+    home.store.history(&key("Lamp", "lamp-7")).await.unwrap_err();
+    assert_eq!(home.store.history(&key("Lamp", "lamp-8")).await.unwrap().len(), 2);
+    home.store.copy_to(&home.folder.path().join("copy.db")).await.unwrap_err();
+}
+
 async fn refusal(spoil: impl FnOnce(&Path)) -> (OpenError, String) {
     let home = Home::new().await;
     home.store.close().await;

@@ -92,8 +92,11 @@ fn misplaced(note: &EventNote, sent: &Value, place: Option<&str>) -> Vec<Problem
 fn of_another(note: &EventNote, store: &Store) -> Option<Problem> {
     let owner = store.by_uid(&note.uid)?.key();
     let about = &note.about;
-    let is_meant = (owner.kind.as_str(), owner.namespace.as_str(), owner.name.as_str())
-        == (about.kind.as_str(), about.namespace.as_deref().unwrap_or_default(), about.name.as_str());
+    // What the store does not keep, such as a Pod, is another look at something it keeps, with its name and uid.
+    let is_kind = owner.kind == about.kind || store.kind(&about.kind).is_none();
+    let is_meant = is_kind
+        && (owner.namespace.as_str(), owner.name.as_str())
+            == (about.namespace.as_deref().unwrap_or_default(), about.name.as_str());
     let message = "is not that of the object that is named; leave it out, or name that one";
     (!is_meant).then(|| Problem::new("involvedObject.uid", message))
 }

@@ -153,7 +153,7 @@ async fn node(inside: &Inside) -> Object {
     let host = facts.as_ref().map(|facts| facts.host.clone()).unwrap_or_default();
     let mut status = json!({
         "conditions": [condition(trouble.as_ref(), since, now)],
-        "addresses": [{ "type": "Hostname", "address": host.name.as_ref().unwrap_or(&name) }],
+        "addresses": [{ "type": "Hostname", "address": name }],
         // Clients need each of these fields; one that is empty is not known.
         "nodeInfo": {
             "machineID": "", "systemUUID": "", "bootID": "", "kubeProxyVersion": "",

@@ -88,21 +88,16 @@ pub(in super::super) async fn answer(
     check_name(&container, &wanted)?;
     let hands = inside.behind().containers.as_ref();
     let hands = hands.ok_or_else(|| unavailable("this server has no container engine".to_owned()))?;
-    let Some(id) = container.status()["containerId"].as_str() else {
-        let own = pods::container_name(&container);
-        return Err(Failure::bad_request(format!(
-            "container {own:?} in pod {name:?} is waiting to start: {}",
-            text(&container.status()["message"])
-        )));
+    let own = pods::container_name(&container);
+    let waits = || {
+        let why = text(&container.status()["message"]);
+        Failure::bad_request(format!("container {own:?} in pod {name:?} is waiting to start: {why}"))
     };
-    let seen = hands.inspect(id).await.map_err(|fault| unreadable(&fault))?;
-    let started = match &seen {
-        Some(facts) => beginning(&facts.state),
-        // It is being made anew; its log is read as far as there is one.
-        None => text(&container.status()["startedAt"]).parse().ok(),
-    };
+    let id = container.status()["containerId"].as_str().ok_or_else(waits)?;
+    // Where it was taken away it is being made anew, and its log went with it.
+    let facts = hands.inspect(id).await.map_err(|fault| unreadable(&fault))?.ok_or_else(waits)?;
+    let started = beginning(&facts.state, has_died(&container));
     if wanted.previous && (started.is_none() || !has_died(&container)) {
-        let own = pods::container_name(&container);
         return Err(Failure::bad_request(format!(
             "previous terminated container {own:?} in pod {name:?} not found"
         )));
@@ -119,15 +114,19 @@ pub(in super::super) async fn answer(
     Ok(([(CONTENT_TYPE, "text/plain")], body).into_response())
 }
 
-/// Since when what a container writes is of its present run.
+/// Since when what a container writes is of its present run; `None` where that is all there is.
 ///
 /// Its first lines may be stamped a moment before the start is, and the last of the run before a moment after its end, so
-/// the time in the middle of the two parts them: there is a tenth of a second between them at least.
-fn beginning(state: &RunState) -> Option<Timestamp> {
+/// the time in the middle of the two parts them: there is a tenth of a second between them at least. Of a run that has
+/// ended the end before is not known, and half of that tenth is taken.
+fn beginning(state: &RunState, has_died: bool) -> Option<Timestamp> {
     let started = state.started_at?;
-    let ended = state.finished_at.filter(|ended| *ended < started);
-    let apart = ended.map(|ended| started.duration_since(ended) / 2);
-    Some(apart.and_then(|apart| started.checked_sub(apart).ok()).unwrap_or(started))
+    let apart = match state.finished_at {
+        Some(ended) if ended < started => started.duration_since(ended) / 2,
+        _ if has_died => SignedDuration::from_millis(50),
+        _ => return None,
+    };
+    Some(started.checked_sub(apart).unwrap_or(started))
 }
 
 /// A Pod of this home has one container.
@@ -268,15 +267,14 @@ mod tests {
             restarts: 0,
             health: None,
         };
-        for (started, finished, wanted) in [
-            (None, Some(5), None),
-            (Some(10), None, Some(10)),
-            (Some(10), Some(6), Some(8)),
-            // It has ended since.
-            (Some(10), Some(20), Some(10)),
-        ] {
-            assert_eq!(super::beginning(&state(started, finished)), wanted.map(time));
-        }
+        let began = |started, finished, has_died| super::beginning(&state(started, finished), has_died);
+        assert_eq!(began(None, Some(5), true), None);
+        assert_eq!(began(Some(10), Some(6), true), Some(time(8)));
+        assert_eq!(began(Some(10), Some(6), false), Some(time(8)), "Docker itself was started anew");
+        // Whatever its first lines are stamped with, they are of the only run there was.
+        assert_eq!((began(Some(10), None, false), began(Some(10), Some(20), false)), (None, None));
+        let just_before = time(10) - hearth_meta::SignedDuration::from_millis(50);
+        assert_eq!(began(Some(10), Some(20), true), Some(just_before), "it has ended since");
     }
 
     #[test]
