@@ -6,6 +6,8 @@ use hearth_meta::difference::SECRET;
 use hearth_meta::{FieldDiff, KindInfo};
 use serde_json::{Map, Value};
 
+use crate::support::redact::LAST_APPLIED;
+
 /// The parts of an object that people write.
 const WRITTEN: [&str; 4] = ["spec", "data", "metadata.labels", "metadata.annotations"];
 
@@ -21,7 +23,9 @@ pub(crate) fn differences(old: &Value, new: &Value, kind: &KindInfo) -> Vec<Fiel
         compare(&part(old, path), &part(new, path), schema, path, &mut found);
     }
     if kind.is_secret {
-        for difference in found.iter_mut().filter(|difference| difference.field.starts_with("data")) {
+        let applied = format!("metadata.annotations[{LAST_APPLIED}]");
+        let tells = |field: &str| field.starts_with("data") || field == applied;
+        for difference in found.iter_mut().filter(|difference| tells(&difference.field)) {
             difference.wanted = difference.wanted.take().map(|_| SECRET.to_owned());
             difference.seen = difference.seen.take().map(|_| SECRET.to_owned());
         }
@@ -116,7 +120,7 @@ mod tests {
     use hearth_meta::KindInfo;
     use serde_json::{Value, json};
 
-    use super::differences;
+    use super::{LAST_APPLIED, differences};
 
     fn kind(name: &str) -> KindInfo {
         all(&Settings::default()).into_iter().find(|kind| kind.kind == name).unwrap()
@@ -137,6 +141,11 @@ mod tests {
         assert_eq!(
             told("Secret", json!({"data": {"k": "b2xk"}}), json!({"data": {"k": "bmV3", "l": "bmV3"}})),
             ["data.k: seen (secret), wanted (secret)", "data.l: seen (absent), wanted (secret)"]
+        );
+        let applied = |text: &str| json!({ "metadata": { "annotations": { LAST_APPLIED: text } } });
+        assert_eq!(
+            told("Secret", applied("a: hunter2"), applied("a: hunter3")),
+            [format!("metadata.annotations[{LAST_APPLIED}]: seen (secret), wanted (secret)")]
         );
     }
 

@@ -131,17 +131,25 @@ pub(super) async fn carry_out(
         }
     }
     applied.retain(Target::is_made_true);
-    if how.wait {
-        let ready = Goal::Verdict(hearth_meta::Verdict::Ready);
-        let exit = wait::for_all(client, out, &applied, &ready, client.waits(PATIENCE)).await?;
-        if exit != Exit::Done {
-            return Ok(exit);
-        }
+    match how.waited(&applied, client, out).await? {
+        Exit::Done => Ok(how.ended(is_changed)),
+        exit => Ok(exit),
     }
-    Ok(how.ended(is_changed))
 }
 
 impl How {
+    /// Waits for what stands now, where that was asked for.
+    ///
+    /// # Errors
+    /// No server.
+    pub(super) async fn waited(&self, targets: &[Target], client: &Client, out: &Output) -> Outcome {
+        if !self.wait || self.dry_run {
+            return Ok(Exit::Done);
+        }
+        let ready = Goal::Verdict(hearth_meta::Verdict::Ready);
+        wait::for_all(client, out, targets, &ready, client.waits(PATIENCE)).await
+    }
+
     /// Whether nothing is to be kept of it.
     pub(super) fn is_dry(&self) -> bool {
         self.dry_run

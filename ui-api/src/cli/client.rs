@@ -46,6 +46,9 @@ const HOUSEHOLD: &str = "household";
 /// whose disk or Docker is very slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the server may take to prepare what is downloaded: it copies its store first.
+const PREPARATION: Duration = Duration::from_secs(300);
+
 /// A server, and who asks it for what.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -62,6 +65,8 @@ pub(crate) struct Client {
     as_of: Option<Timestamp>,
     /// How long an answer may take; without an end where it comes from this process.
     patience: Option<Duration>,
+    /// Whether a person said how long an answer may take, which no verb knows better.
+    is_patience_told: bool,
     /// How long what is waited for may take, where the usual is not meant.
     limit: Option<Duration>,
 }
@@ -94,8 +99,9 @@ impl Reach<'_> {
             Some(file) => Client::of_bundle(file, self.namespace),
             None => {
                 let client = Client::reached(self).await?;
-                let patience = self.timeout.filter(|_| !self.waits).or(client.patience);
-                Ok(Client { as_of: self.now, limit: self.timeout, patience, ..client })
+                let told = self.timeout.filter(|_| !self.waits);
+                let (patience, is_patience_told) = (told.or(client.patience), told.is_some());
+                Ok(Client { as_of: self.now, limit: self.timeout, patience, is_patience_told, ..client })
             }
         }
     }
@@ -174,7 +180,8 @@ impl Client {
 
     fn bare(http: kube::Client, address: String, namespace: String) -> Self {
         let (roots, socket, beside, as_of) = (Vec::new(), None, None, None);
-        Self { http, address, namespace, roots, socket, beside, as_of, patience: None, limit: None }
+        let (patience, is_patience_told, limit) = (None, false, None);
+        Self { http, address, namespace, roots, socket, beside, as_of, patience, is_patience_told, limit }
     }
 
     /// The same client, which shows what the server says beside its answers, each once.
@@ -183,10 +190,11 @@ impl Client {
         Self { beside: Some((out.clone(), Arc::default())), ..self }
     }
 
-    /// The same client, for an answer that is known to take longer than others.
+    /// The same client, for an answer that is known to take longer than others; what a person said holds.
     #[must_use]
     pub(super) fn patient(&self, patience: Duration) -> Self {
-        Self { patience: self.patience.map(|usual| usual.max(patience)), ..self.clone() }
+        let longer = |usual: Duration| if self.is_patience_told { usual } else { usual.max(patience) };
+        Self { patience: self.patience.map(longer), ..self.clone() }
     }
 
     /// How long to wait for something that usually takes so long.
@@ -316,14 +324,16 @@ impl Client {
         self.in_time(async { Err(self.refusal(response).await) }).await
     }
 
-    /// Writes an answer that is no JSON, and takes as long as it takes, to `sink` as it comes, and returns how many bytes it was.
+    /// Writes an answer that is no JSON to `sink` as it comes, and returns how many bytes it was. It takes as long as it
+    /// takes once it has begun.
     ///
     /// # Errors
     /// See [`Trouble`]; also where the sink takes no more.
     pub(super) async fn download(&self, path: &str, sink: &mut dyn Write) -> Result<u64, Failure> {
-        let response = self.exchange(Request::get(path).body(Body::empty())).await?;
+        let slow = self.patient(PREPARATION);
+        let response = slow.in_time(self.exchange(Request::get(path).body(Body::empty()))).await?;
         if !response.status().is_success() {
-            return Err(self.refusal(response).await.into());
+            return Err(slow.in_time(async { Err(self.refusal(response).await) }).await?);
         }
         let (mut body, mut bytes) = (response.into_body(), 0);
         while let Some(frame) = body.frame().await {

@@ -203,17 +203,21 @@ fn is_declared(target: &Target, object: &Value, namespace: &str) -> bool {
     }
 }
 
-/// What of an object people wrote.
-fn cleaned(kind: &KindInfo, object: &Value) -> Value {
-    let mut clean = shown(object);
-    let metadata = &mut clean["metadata"];
+/// Takes out the orders of a moment, and what other programs noted for themselves.
+pub(super) fn without_orders(metadata: &mut Value) {
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-        // Orders of a moment, and what other programs noted for themselves.
         annotations.retain(|name, _| name != DECLARED_IN && name != LAST_APPLIED && !is_order(name));
     }
     if let Some(fields) = metadata.as_object_mut() {
         fields.retain(|_, value| !value.as_object().is_some_and(Map::is_empty));
     }
+}
+
+/// What of an object people wrote.
+fn cleaned(kind: &KindInfo, object: &Value) -> Value {
+    let mut clean = shown(object);
+    let metadata = &mut clean["metadata"];
+    without_orders(metadata);
     if kind.scope == Scope::Cluster
         && let Some(fields) = metadata.as_object_mut()
     {
@@ -279,16 +283,23 @@ fn write(args: &Export, folder: &Path, objects: &[(Target, Value)], out: &Output
             .after(taken)
             .next("name another folder, or add --force to replace them"));
     }
-    for ((_, object), file) in objects.iter().zip(&files) {
+    for (done, ((_, object), file)) in objects.iter().zip(&files).enumerate() {
         let text = text(std::slice::from_ref(object), args.output);
         let written = match args.force {
             true => private_file::write(file, &text),
             false => private_file::create(file, &text),
         };
-        written.map_err(cannot)?;
-        out.line(&file.display().to_string());
+        written.map_err(|error| stopped(&files[..done], args.force, cannot(error)))?;
     }
+    files.iter().for_each(|file| out.line(&file.display().to_string()));
     Ok(Exit::Done)
+}
+
+/// Takes back the files of a set that cannot be written whole. What was replaced is gone, so those are only named.
+fn stopped(done: &[PathBuf], replaced: bool, why: Failure) -> Failure {
+    let stays = |file: &&PathBuf| replaced || std::fs::remove_file(file).is_err();
+    let left = done.iter().filter(stays).map(|file| format!("{} was written", file.display())).collect();
+    why.after(left)
 }
 
 /// A name that no two objects share: a kind's name says whether a namespace follows.

@@ -18,6 +18,7 @@ use super::delete::{self, Fate};
 use super::differences::{Change, lines_of, preview_of};
 use super::edit::shown;
 use super::exit::{Exit, Failure, Outcome};
+use super::export::without_orders;
 use super::manifest::Manifests;
 use super::output::Output;
 use super::resource::{Target, kind_named, parse_one};
@@ -161,6 +162,13 @@ fn app_named(name: &str, client: &Client) -> Result<Target, Failure> {
     if target.kind.kind == "App" { Ok(target) } else { Err(Failure::usage(format!("{target} is no app"))) }
 }
 
+fn app_of(target: &Target, spec: &Value) -> Value {
+    json!({
+        "apiVersion": target.kind.api_version(), "kind": target.kind.kind,
+        "metadata": { "name": target.name, "namespace": target.namespace }, "spec": spec,
+    })
+}
+
 /// Carries out `hearth install`.
 ///
 /// # Errors
@@ -178,10 +186,7 @@ pub(super) async fn install(args: Install, client: &Client, out: &Output) -> Out
     if let Some(service) = &args.main_service {
         spec["mainService"] = service.as_str().into();
     }
-    let app = json!({
-        "apiVersion": target.kind.api_version(), "kind": target.kind.kind,
-        "metadata": { "name": target.name, "namespace": target.namespace }, "spec": spec,
-    });
+    let app = app_of(&target, &spec);
     if args.show {
         out.data(&yaml::written(&app));
     }
@@ -210,22 +215,28 @@ pub(super) async fn upgrade(args: Upgrade, client: &Client, out: &Output) -> Out
         return Err(Failure::usage(format!("{target} has its compose file within itself; nothing is new"))
             .next("give the new one with --compose FILE"));
     }
-    let mut wanted = shown(&before);
-    args.source.put(&mut wanted["spec"])?;
-    let reads_package = !wanted["spec"]["package"].is_null();
+    let mut spec = before["spec"].clone();
+    args.source.put(&mut spec)?;
+    let reads_package = !spec["package"].is_null();
+    if args.show {
+        let mut declared = shown(&before);
+        without_orders(&mut declared["metadata"]);
+        declared["spec"] = spec.clone();
+        out.data(&yaml::written(&declared));
+    }
+    // Nothing but what is upgraded: a label or an order may be taken back while the question is answered.
+    let mut wanted = app_of(&target, &spec);
     if reads_package {
         // The same folder may hold another version by now.
         wanted["metadata"]["annotations"][POKED_AT] = client.now().to_string().into();
-    }
-    if args.show {
-        out.data(&yaml::written(&wanted));
     }
     let out = &beside(args.show, out);
     let manifests = Manifests::of(&wanted, &target.to_string(), client.namespace())?;
     let change = plan(&target, &wanted, client).await?;
     if change.differences.is_empty() && !reads_package {
         out.note(&format!("{target}: nothing changes"));
-        return Ok(Exit::Done);
+        // It may be on its way still, or have failed.
+        return args.how.waited(&[target], client, out).await;
     }
     lines_of(&change, out).iter().for_each(|line| out.line(line));
     if reads_package {

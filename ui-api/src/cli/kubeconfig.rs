@@ -8,6 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::exit::{Exit, Failure};
 
+pub(super) mod address;
 pub(super) mod file;
 
 /// The variable that names a kubeconfig file where `--kubeconfig` does not.
@@ -22,10 +23,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The socket of the default data directory.
 const SOCKET: &str = "/var/lib/hearth/hearth.sock";
 
-/// The file to read: the one given, else that of the variable, else one's own where there is one, else for root the
+/// The file to read: the one given, else that of the variable, else one's own where it leads anywhere, else for root the
 /// server's socket, else the admin file.
 pub(super) fn find(given: Option<&Path>) -> PathBuf {
-    let own = || of_this_person().filter(|path| path.is_file());
+    let own = || of_this_person().filter(|path| path.is_file() && leads_anywhere(path));
     let socket =
         || Some(PathBuf::from(SOCKET)).filter(|path| rustix::process::geteuid().is_root() && is_socket(path));
     said(given).or_else(own).or_else(socket).unwrap_or_else(|| ADMIN_FILE.into())
@@ -45,6 +46,11 @@ pub(super) fn own(given: Option<&Path>) -> Result<PathBuf, Failure> {
         None => Err(Failure::usage("there is no home folder to keep it in")
             .next("name a file with --kubeconfig FILE")),
     }
+}
+
+/// Whether it names a context: the last may have been forgotten. What cannot be read is not passed over in silence.
+fn leads_anywhere(path: &Path) -> bool {
+    file::File::read(path).map_or(true, |file| !file.contexts().is_empty())
 }
 
 fn said(given: Option<&Path>) -> Option<PathBuf> {
@@ -98,10 +104,8 @@ pub(super) async fn load(
     let mut config =
         kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
     if let Some(server) = server {
-        config.cluster_url = server.parse().map_err(|error| {
-            Failure::usage(format!("--server {server:?} is no address: {error}"))
-                .next("write it as https://home.local:8420")
-        })?;
+        let (server, ..) = address::address(server)?;
+        config.cluster_url = server.parse().map_err(|error| bad(&error))?;
     }
     Ok(settled(config))
 }

@@ -3,11 +3,11 @@
 //! The token comes from a file or standard input, since others on a machine can read its command lines. It is sent only
 //! once the authority of the server's certificate is trusted, and written only once the server took it.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hearth_kinds::HOUSEHOLD;
-use http::Uri;
 use k8s_openapi::ByteString;
 use kube::config::AuthInfo;
 use rustls::pki_types::CertificateDer;
@@ -17,13 +17,11 @@ use super::client::{Client, Reach};
 use super::consent;
 use super::exit::{Exit, Failure, Outcome};
 use super::kubeconfig;
+use super::kubeconfig::address::address;
 use super::kubeconfig::file::{Entry, File};
 use super::output::Output;
 
 pub(crate) mod trust;
-
-/// The port of a home where none is said.
-const PORT: u16 = 8420;
 
 /// Remember a server and who you are there.
 ///
@@ -57,12 +55,9 @@ pub(super) struct Login {
 /// No server, one that is not trusted, a token it does not take, a file that cannot be written.
 pub(super) async fn run(args: Login, reach: &Reach<'_>, out: &Output) -> Outcome {
     let (server, host, port) = address(&args.address)?;
-    let mut file = File::read(&kubeconfig::own(reach.kubeconfig)?)?;
+    let path = kubeconfig::own(reach.kubeconfig)?;
     let name = args.name.clone().unwrap_or_else(|| host.clone());
-    if let Some(known) = file.contexts().iter().find(|known| known.name == name && known.server != server) {
-        let message = format!("{} has a context {name} for {} already", file.path().display(), known.server);
-        return Err(Failure::new(Exit::Conflict, message).next("call this one otherwise with --name NAME"));
-    }
+    File::read(&path)?.check(&name, &server, None)?;
     let token = token(&args.token_file, out).await?;
     let root = authority(&args, &host, port, out).await?;
     let client = client(&server, &root, &token)?;
@@ -77,6 +72,8 @@ pub(super) async fn run(args: Login, reach: &Reach<'_>, out: &Output) -> Outcome
     let usual = seen.into_iter().find(|namespace| namespace != hearth_kinds::token::EVERY_NAMESPACE);
     let namespace = reach.namespace.map(str::to_owned).or(usual).unwrap_or_else(|| HOUSEHOLD.to_owned());
     let authority = pem(&root);
+    // Others may have written to it while questions were answered.
+    let mut file = File::read(&path)?;
     file.put(&Entry {
         name: &name,
         server: &server,
@@ -84,42 +81,23 @@ pub(super) async fn run(args: Login, reach: &Reach<'_>, out: &Output) -> Outcome
         user: &user,
         token: &token,
         namespace: &namespace,
-    });
+    })?;
     file.write()?;
     out.line(&format!(
         "{user} at {server}, in namespace {namespace}: context {name} of {}",
         file.path().display()
     ));
-    if kubeconfig::find(reach.kubeconfig) != kubeconfig::own(reach.kubeconfig)? {
-        out.note(&format!("use it with --kubeconfig {} or {}", file.path().display(), kubeconfig::VARIABLE));
-    }
     Ok(Exit::Done)
-}
-
-/// The address as it is written, its host and its port.
-fn address(text: &str) -> Result<(String, String, u16), Failure> {
-    let bad = |why: &str| {
-        Failure::usage(format!("{text:?} is no address of a home: {why}"))
-            .next("write it as https://home.local:8420")
-    };
-    if text.starts_with("http://") {
-        return Err(bad("a token is not sent to a server that does not prove who it is"));
-    }
-    let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
-    let uri: Uri = whole.parse().map_err(|_| bad("it cannot be read"))?;
-    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| bad("it names no machine"))?;
-    if uri.scheme_str() != Some("https") || !["", "/"].contains(&uri.path()) || uri.query().is_some() {
-        return Err(bad("it must be https, a name and a port"));
-    }
-    let port = uri.port_u16().unwrap_or(PORT);
-    let bare = host.trim_matches(['[', ']']).to_owned();
-    Ok((format!("https://{host}:{port}"), bare, port))
 }
 
 async fn token(file: &Path, out: &Output) -> Result<String, Failure> {
     let failed = |why: String| Failure::usage(format!("no token is in {}: {why}", file.display()));
     let text = match file == Path::new("-") {
         true if consent::can_ask(out) => Ok(consent::secret("Token (it is not shown):", out).await?),
+        true if std::io::stdin().is_terminal() => {
+            return Err(Failure::usage("a token would have to be typed, and nobody is asked")
+                .next("send it through a pipe, or name a file that holds it with --token-file FILE"));
+        }
         true => consent::input(),
         false => std::fs::read_to_string(file),
     };
@@ -175,20 +153,4 @@ fn client(server: &str, root: &CertificateDer<'_>, token: &str) -> Result<Client
     config.root_cert = Some(vec![root.to_vec()]);
     config.auth_info = AuthInfo { token: Some(token.to_owned().into()), ..AuthInfo::default() };
     Client::of(kubeconfig::settled(config))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::address;
-
-    #[test]
-    fn an_address_is_a_name_and_a_port_over_https() {
-        let read = |text: &str| address(text).unwrap();
-        assert_eq!(read("home.local"), ("https://home.local:8420".into(), "home.local".into(), 8420));
-        assert_eq!(read("https://10.0.0.2:1/"), ("https://10.0.0.2:1".into(), "10.0.0.2".into(), 1));
-        assert_eq!(read("[::1]:7"), ("https://[::1]:7".into(), "::1".into(), 7));
-        for text in ["http://home.local", "ftp://x", "https://home/a", "https://", "a b"] {
-            assert!(address(text).is_err(), "{text}");
-        }
-    }
 }

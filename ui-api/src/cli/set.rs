@@ -74,12 +74,12 @@ pub(super) async fn run(args: Set, client: &Client, out: &Output) -> Outcome {
     if args.show {
         out.data(&yaml::written(&shown(&wanted)));
     }
-    if change.differences.is_empty() {
-        out.note(&format!("{target}: nothing changes"));
-        return Ok(Exit::Done);
-    }
     // With the object on standard output, the rest is said beside it.
     let out = &if args.show { out.beside() } else { out.clone() };
+    if change.differences.is_empty() {
+        out.note(&format!("{target}: nothing changes"));
+        return waited(&args, target, client, out).await;
+    }
     lines_of(&change, out).iter().for_each(|line| out.line(line));
     if let Some(file) = before["metadata"]["annotations"][DECLARED_IN].as_str() {
         out.note(&format!("{file} of the manifests folder declares {target}; what it says is put back, so change it there as well"));
@@ -88,17 +88,32 @@ pub(super) async fn run(args: Set, client: &Client, out: &Output) -> Outcome {
         out.note("nothing was changed");
         return Ok(Exit::Done);
     }
-    let written = write(&target, &before, wanted, &assignments, client).await?;
-    let generation = written["metadata"]["generation"].as_i64().unwrap_or(1);
-    out.line(&format!("{target} changed (generation {generation})"));
-    if let Some(undo) = undo(&target, client, &before, &written) {
-        out.note(&undo);
+    match write(&target, before, wanted, &assignments, client).await? {
+        Some(Written { before, after }) => {
+            let generation = after["metadata"]["generation"].as_i64().unwrap_or(1);
+            out.line(&format!("{target} changed (generation {generation})"));
+            if let Some(undo) = undo(&target, client, &before, &after) {
+                out.note(&undo);
+            }
+        }
+        None => out.note(&format!("{target}: nothing changes; somebody else has just set the same")),
     }
-    if args.wait && target.is_made_true() {
-        let ready = Goal::Verdict(Verdict::Ready);
-        return wait::for_all(client, out, &[target], &ready, client.waits(wait::USUAL)).await;
+    waited(&args, target, client, out).await
+}
+
+/// An object as it was read before it was written, and as it was written.
+struct Written {
+    before: Value,
+    after: Value,
+}
+
+/// What stands is waited for where nothing changed too: it may be on its way still, or have failed.
+async fn waited(args: &Set, target: Target, client: &Client, out: &Output) -> Outcome {
+    if !args.wait || args.dry_run || !target.is_made_true() {
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    let ready = Goal::Verdict(Verdict::Ready);
+    wait::for_all(client, out, &[target], &ready, client.waits(wait::USUAL)).await
 }
 
 fn read(fields: &[String]) -> Result<Vec<Assignment>, Failure> {
@@ -159,26 +174,25 @@ async fn put(target: &Target, wanted: &Value, more: &str, client: &Client) -> Re
 }
 
 /// Writes it, joined with what else has changed meanwhile; a field that is set here and was changed by somebody else is
-/// a conflict.
+/// a conflict. `None` where somebody else has set the very same.
 async fn write(
     target: &Target,
-    before: &Value,
+    mut before: Value,
     mut wanted: Value,
     assignments: &[Assignment],
     client: &Client,
-) -> Result<Value, Failure> {
-    let meant = written::differences(before, &wanted, &target.kind);
+) -> Result<Option<Written>, Failure> {
+    let meant = written::differences(&before, &wanted, &target.kind);
     for _ in 0..TRIES {
         match put(target, &wanted, "", client).await {
             Err(Trouble::Refused(refusal)) if refusal.code == 409 => {}
-            written => return Ok(written?),
+            written => return Ok(Some(Written { before, after: written? })),
         }
-        let now = client.one(target).await?;
-        wanted = with(target, &now, assignments)?;
-        let left = written::differences(&now, &wanted, &target.kind);
+        before = client.one(target).await?;
+        wanted = with(target, &before, assignments)?;
+        let left = written::differences(&before, &wanted, &target.kind);
         if left.is_empty() {
-            // Somebody else set the very same.
-            return Ok(now);
+            return Ok(None);
         }
         if left != meant {
             return Err(conflict(target, &meant));

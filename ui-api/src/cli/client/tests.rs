@@ -28,6 +28,11 @@ async fn a_server_that_never_answers_is_given_up_and_the_way_around_it_is_told()
     let client = Reach { kubeconfig: Some(&path), ..Reach::default() }.client().await.unwrap();
     assert_eq!(client.patience, Some(PATIENCE));
     assert_eq!(client.patient(PATIENCE * 2).patience, Some(PATIENCE * 2));
+    let told = Some(Duration::from_millis(50));
+    let told = Reach { kubeconfig: Some(&path), timeout: told, ..Reach::default() }.client().await.unwrap();
+    assert_eq!(told.patient(PATIENCE).patience, Some(Duration::from_millis(50)), "what a person said holds");
+    let failure = told.download("/version", &mut Vec::new()).await.unwrap_err();
+    assert!(failure.exit == Exit::Unreachable && failure.message.contains("hangs"), "{failure:?}");
     let client = client.hurried(Duration::from_millis(50));
     let (whole, stream) = (client.get("/version"), client.lines("/version", JSON));
     let (whole, stream) = tokio::join!(whole, stream);

@@ -94,10 +94,44 @@ impl File {
         self.value["contexts"].as_array().into_iter().flatten().map(of).collect()
     }
 
+    /// Whether a context of this name may be written: there is none, or one of the same server and, where it is known
+    /// already, the same user.
+    ///
+    /// # Errors
+    /// It is another's.
+    pub(in super::super) fn check(
+        &self,
+        name: &str,
+        server: &str,
+        user: Option<&str>,
+    ) -> Result<(), Failure> {
+        let contexts = self.contexts();
+        let Some(known) = contexts.iter().find(|known| known.name == name) else { return Ok(()) };
+        if known.server != server {
+            return Err(self.taken(&format!("a context {name} for {}", known.server)));
+        }
+        match user {
+            Some(user) if ![user.to_owned(), user_of(user, name)].contains(&known.user) => {
+                Err(self.taken(&format!("a context {name} for {}", known.user)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn taken(&self, what: &str) -> Failure {
+        Failure::new(Exit::Conflict, format!("{} has {what} already", self.path.display()))
+            .next("call this one otherwise with --name NAME")
+    }
+
     /// Puts a context in, in the place of one of the same name, and uses it.
-    pub(in super::super) fn put(&mut self, entry: &Entry<'_>) {
+    ///
+    /// # Errors
+    /// That context is another's, or what it would consist of is used by another context, which would then lead
+    /// elsewhere; then this is not to be written.
+    pub(in super::super) fn put(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
         let name = entry.name;
-        let user = format!("{}@{name}", entry.user);
+        self.check(name, entry.server, Some(entry.user))?;
+        let user = user_of(entry.user, name);
         let authority = ByteString(entry.authority.as_bytes().to_vec());
         self.take_out(name);
         let new = [
@@ -111,6 +145,14 @@ impl File {
                 json!({ "name": name, "context": { "cluster": name, "user": user, "namespace": entry.namespace } }),
             ),
         ];
+        for ((list, item), field) in new.iter().zip(["cluster", "user"]) {
+            let named = item["name"].as_str().unwrap_or_default();
+            let other =
+                self.context_with(field, named).filter(|_| find(&self.value[list], named) != Some(item));
+            if let Some(other) = other {
+                return Err(self.taken(&format!("a {field} {named} in use by its context {other}")));
+            }
+        }
         for (list, item) in new {
             let entries = &mut self.value[list];
             if !entries.is_array() {
@@ -122,6 +164,13 @@ impl File {
             }
         }
         self.value["current-context"] = name.into();
+        Ok(())
+    }
+
+    /// The first context that has this cluster or user.
+    fn context_with(&self, field: &str, named: &str) -> Option<&str> {
+        let mut contexts = self.value["contexts"].as_array()?.iter();
+        contexts.find(|entry| entry["context"][field] == *named)?["name"].as_str()
     }
 
     /// Uses a context where none is named.
@@ -137,8 +186,7 @@ impl File {
         remove(&mut self.value["contexts"], name);
         for (list, field) in [("clusters", "cluster"), ("users", "user")] {
             let named = gone[field].as_str().unwrap_or_default();
-            let mut others = self.value["contexts"].as_array().into_iter().flatten();
-            if !others.any(|entry| entry["context"][field] == *named) {
+            if self.context_with(field, named).is_none() {
                 remove(&mut self.value[list], named);
             }
         }
@@ -160,6 +208,11 @@ impl File {
     }
 }
 
+/// What somebody is called in the file, where one person may be known to several servers.
+fn user_of(user: &str, context: &str) -> String {
+    format!("{user}@{context}")
+}
+
 fn find<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
     list.as_array()?.iter().find(|entry| entry["name"] == name)
 }
@@ -174,7 +227,7 @@ fn remove(list: &mut Value, name: &str) {
 mod tests {
     use serde_json::json;
 
-    use super::{Entry, File};
+    use super::{Entry, Exit, File};
 
     fn entry<'a>(name: &'a str, token: &'a str) -> Entry<'a> {
         Entry { name, server: "https://home:1", authority: "PEM", user: "ana", token, namespace: "ana" }
@@ -191,8 +244,8 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let before = File::read(&path).unwrap().value;
         let mut file = File::read(&path).unwrap();
-        file.put(&entry("home", "one"));
-        file.put(&entry("home", "two"));
+        file.put(&entry("home", "one")).unwrap();
+        file.put(&entry("home", "two")).unwrap();
         file.write().unwrap();
         let mut file = File::read(&path).unwrap();
         let names: Vec<String> = file.contexts().into_iter().map(|context| context.name).collect();
@@ -205,6 +258,34 @@ mod tests {
         assert_eq!(file.value, before);
         file.take_out("work");
         assert_eq!(file.value["users"].as_array().map(Vec::len), Some(1), "another context uses it");
+    }
+
+    #[test]
+    fn what_another_context_uses_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let text = "kind: Config\napiVersion: v1\ncurrent-context: admin@cabin\n\
+                    clusters: [{name: cabin, cluster: {server: 'https://cabin'}}, {name: flat, cluster: {server: 'https://home:1'}}]\n\
+                    users: [{name: admin, user: {token: t}}, {name: ana@shed, user: {token: t}}]\n\
+                    contexts: [{name: admin@cabin, context: {cluster: cabin, user: admin}}, {name: flat, context: {cluster: flat, user: admin}},\n\
+                    {name: ana@far, context: {cluster: far, user: ana@shed}}]\n";
+        std::fs::write(&path, text).unwrap();
+        for (name, part) in [
+            ("cabin", "a cluster cabin in use by its context admin@cabin"),
+            ("shed", "a user ana@shed in use by its context ana@far"),
+            ("admin@cabin", "a context admin@cabin for https://cabin"),
+            ("flat", "a context flat for admin"),
+        ] {
+            let failure = File::read(&path).unwrap().put(&entry(name, "one")).unwrap_err();
+            assert!(failure.message.contains(part), "{name}: {}", failure.message);
+            assert!(failure.exit == Exit::Conflict && failure.next.contains("--name"), "{failure:?}");
+        }
+        // The very same server under that name leads nobody elsewhere.
+        let mut file = File::read(&path).unwrap();
+        file.put(&entry("home", "one")).unwrap();
+        let contexts = file.value["contexts"].as_array_mut().unwrap();
+        contexts.push(json!({ "name": "bo", "context": { "cluster": "home", "user": "bo" } }));
+        file.put(&entry("home", "two")).unwrap();
     }
 
     #[test]

@@ -4,10 +4,14 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use hearth_engine::{Key, Object, WriteOptions};
+use hearth_meta::labels::PAUSED_UNTIL;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
+use serde_json::json;
 
 use super::home::Home;
 
@@ -16,7 +20,21 @@ struct OnTerminal {
     program: Child,
     ours: File,
     theirs: OwnedFd,
+    /// What it says, as it comes: a terminal that stays silent cannot be read with a deadline.
+    heard: Receiver<String>,
     said: String,
+}
+
+/// How long anything may take that nobody has to answer.
+const SOON: Duration = Duration::from_secs(60);
+
+/// Looks again until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 impl OnTerminal {
@@ -35,14 +53,28 @@ impl OnTerminal {
             .stderr(open())
             .spawn()
             .unwrap();
-        Self { program, ours: File::from(ours), theirs: open().into(), said: String::new() }
+        let (ours, (tell, heard)) = (File::from(ours), channel());
+        let mut read = ours.try_clone().unwrap();
+        // It ends with the terminal, or once nobody listens.
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = read.read(&mut buffer) {
+                if tell.send(String::from_utf8_lossy(&buffer[..count]).into_owned()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { program, ours, theirs: open().into(), heard, said: String::new() }
     }
 
     fn until(&mut self, part: &str) {
-        let mut buffer = [0; 4096];
+        let deadline = Instant::now() + SOON;
         while !self.said.contains(part) {
-            let read = self.ours.read(&mut buffer).unwrap();
-            self.said.push_str(&String::from_utf8_lossy(&buffer[..read]));
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.heard.recv_timeout(left) {
+                Ok(text) => self.said.push_str(&text),
+                Err(why) => panic!("it never said {part:?} ({why}): {}", self.said),
+            }
         }
     }
 
@@ -57,7 +89,7 @@ impl OnTerminal {
 
     /// Its exit code, which must come soon: nobody answers any more.
     fn ended(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + SOON;
         while Instant::now() < deadline {
             if let Some(status) = self.program.try_wait().unwrap() {
                 return status.code();
@@ -106,9 +138,8 @@ async fn a_token_that_is_typed_is_not_shown_and_who_leaves_finds_the_terminal_as
             let before = tcgetattr(&asked.theirs).unwrap();
             asked.until("Token (it is not shown):");
             // It is said before the terminal is told.
-            while tcgetattr(&asked.theirs).unwrap().local_modes.contains(LocalModes::ECHO) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            let is_quiet = || !tcgetattr(&asked.theirs).unwrap().local_modes.contains(LocalModes::ECHO);
+            until("the terminal shows nothing", is_quiet);
             match typed {
                 Some(text) => asked.type_in(text),
                 None => asked.interrupt(),
@@ -134,9 +165,7 @@ async fn who_leaves_while_they_write_a_file_into_it_is_let_go() {
             let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim();
             u64::from_str_radix(caught, 16).unwrap_or(0) & 0b10 != 0
         };
-        while !hears() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until("it hears an interruption", hears);
         for _ in 0..600 {
             if asked.program.try_wait().unwrap().is_some() {
                 break;
@@ -156,5 +185,43 @@ async fn who_said_no_input_is_not_asked() {
         let mut asked = OnTerminal::start(&home, &["delete", "app/photos", "--data", "--no-input"]);
         assert_eq!(asked.ended(), Some(2));
         asked.until("add --yes");
+        let mut asked =
+            OnTerminal::start(&home, &["login", "127.0.0.1:9", "--token-file", "-", "--no-input"]);
+        assert_eq!(asked.ended(), Some(2));
+        asked.until("--token-file FILE");
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_taken_back_while_an_upgrade_asks_does_not_come_back_with_it() {
+    let home = Home::start().await;
+    home.app("photos").await;
+    let key = Key::new("App", "household", "photos");
+    let mark = async |annotations: serde_json::Value| {
+        let changed = home.store.update(&key, &WriteOptions::default(), move |old| {
+            let mut value = old.to_value();
+            value["metadata"]["annotations"] = annotations;
+            Object::from_value(value).map_err(hearth_engine::WriteError::Conflict)
+        });
+        changed.await.unwrap();
+    };
+    let until = "2999-01-01T00:00:00Z";
+    mark(json!({ PAUSED_UNTIL: until, "example.com/note": "mine" })).await;
+    let file = home.file("compose.yml", "services: { web: { image: y } }\n");
+    let words = ["upgrade", "photos", "--compose", &file, "--show"];
+    let said = home.run(&[&words[..], &["--dry-run"]].concat()).await;
+    assert!(said.out.contains("example.com/note: mine") && !said.out.contains(until), "{said:?}");
+    let mut asked = tokio::task::block_in_place(|| {
+        let mut asked = OnTerminal::start(&home, &words);
+        asked.until("Type yes to go on:");
+        asked
+    });
+    mark(json!({})).await;
+    tokio::task::block_in_place(|| {
+        asked.type_in("yes\n");
+        assert_eq!(asked.ended(), Some(0), "{}", asked.said);
+    });
+    let object = home.store.get(&key).unwrap();
+    assert_eq!(object.spec()["compose"], "services: { web: { image: y } }\n");
+    assert!(object.annotation(PAUSED_UNTIL).is_none() && object.annotation("example.com/note").is_none());
 }

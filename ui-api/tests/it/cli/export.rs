@@ -121,6 +121,17 @@ async fn what_is_not_exported_says_why_and_no_file_is_written_over() {
     assert!(said.exit == Exit::Conflict && said.err.contains("exists already"), "{said:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "all of it or nothing");
+    // The last file cannot be written: what it would be written beside its place as is a folder.
+    let other = home.folder.path().join("other");
+    let way = other.join(format!(".secret.household.mail.yaml.{}", std::process::id()));
+    std::fs::create_dir_all(&way).unwrap();
+    let other = other.display().to_string();
+    let words = ["export", "app/photos", "secret/mail", "--with-secrets", "--to", &other];
+    let said = home.run(&words).await;
+    assert!(said.exit == Exit::Rejected && said.out.is_empty(), "{said:?}");
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1, "nothing of it is left");
+    let said = home.run(&[&words[..], &["--force"]].concat()).await;
+    assert!(said.err.contains("app.household.photos.yaml was written"), "{said:?}");
     assert_eq!(home.run(&["export", "app/photos", "--to", &to, "--force"]).await.exit, Exit::Done);
     assert!(std::fs::read_to_string(&file).unwrap().contains("name: photos"));
     assert!(home.store.get(&Key::new("App", "household", "photos")).is_some());

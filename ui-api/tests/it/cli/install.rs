@@ -102,4 +102,10 @@ async fn a_package_is_named_where_the_server_has_it_and_read_again_at_an_upgrade
     assert_eq!(said.exit, Exit::Done, "{said:?}");
     let spec = home.store.get(&key).unwrap().spec().clone();
     assert!(spec["package"].is_null() && spec["compose"].is_string(), "{spec}");
+    // Where nothing changes, what stands is waited for all the same.
+    home.see("App", "vault", json!({ "summary": "Failed", "reason": "x" })).await;
+    let again = ["upgrade", "vault", "--compose", &file, "--yes", "--wait", "--timeout", "20s"];
+    let said = home.run(&again).await;
+    assert!(said.exit == Exit::Unwell && said.err.contains("nothing changes"), "{said:?}");
+    assert_eq!(home.run(&[&again[..], &["--dry-run"]].concat()).await.exit, Exit::Done);
 }

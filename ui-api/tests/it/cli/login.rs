@@ -63,6 +63,59 @@ async fn a_server_is_remembered_once_it_is_trusted_and_took_the_token() {
     let said =
         home.run_with(&file, &["get", "apps", "--server", "https://127.0.0.1:9", "--timeout", "5s"]).await;
     assert!(said.exit == Exit::Unreachable && said.err.contains("127.0.0.1:9"), "{said:?}");
+    let plain = server.replace("https", "http");
+    for (address, exit, part) in [
+        (plain.as_str(), Exit::Usage, "does not prove who it is"),
+        ("a b", Exit::Usage, "cannot be read"),
+        ("127.0.0.1:9", Exit::Unreachable, "https://127.0.0.1:9"),
+        (server.trim_start_matches("https://"), Exit::Done, ""),
+    ] {
+        let said = home.run_with(&file, &["get", "apps", "--server", address]).await;
+        assert!(said.exit == exit && said.err.contains(part), "{address}: {said:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_context_uses_and_another_persons_context_stay_as_they_are() {
+    let (home, token, server) = with_anna().await;
+    let ca = home.folder.path().join("data/pki/ca.crt").display().to_string();
+    let words =
+        |name| [server.as_str(), "--token-file", &token, "--ca", &ca, "--name", name].map(str::to_owned);
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: admin@cabin\n\
+         clusters: [{{name: cabin, cluster: {{server: 'https://cabin:1'}}}}, {{name: here, cluster: {{server: '{server}'}}}}]\n\
+         users: [{{name: admin, user: {{token: t}}}}]\n\
+         contexts: [{{name: admin@cabin, context: {{cluster: cabin, user: admin}}}}, {{name: home, context: {{cluster: here, user: admin}}}}]\n"
+    );
+    home.file("mine", &text);
+    for (name, part) in [("cabin", "in use by its context admin@cabin"), ("home", "context home for admin")] {
+        let words = words(name);
+        let said = login(&home, "mine", &words.each_ref().map(String::as_str)).await;
+        assert!(said.exit == Exit::Conflict && said.err.contains(part), "{said:?}");
+        assert!(said.err.contains("--name NAME"), "{said:?}");
+    }
+    assert_eq!(std::fs::read_to_string(home.folder.path().join("mine")).unwrap(), text, "nothing is written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ones_own_file_leads_nowhere_once_its_last_context_is_forgotten() {
+    let (home, token, server) = with_anna().await;
+    let ca = home.folder.path().join("data/pki/ca.crt").display().to_string();
+    std::fs::create_dir(home.folder.path().join("hearth")).unwrap();
+    let words = [&server, "--token-file", &token, "--ca", &ca, "--name", "cabin"];
+    assert_eq!(login(&home, "hearth/kubeconfig", &words).await.exit, Exit::Done);
+    let own = home.folder.path().join("hearth/kubeconfig").display().to_string();
+    let listed = || {
+        #[expect(clippy::disallowed_methods, reason = "the program finds its file by its environment")]
+        let mut asked = Command::new(env!("CARGO_BIN_EXE_hearth"));
+        asked.env("XDG_CONFIG_HOME", home.folder.path()).env_remove("HEARTH_KUBECONFIG");
+        let said = asked.args(["context", "list"]).output().unwrap();
+        String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned()
+    };
+    assert!(tokio::task::block_in_place(listed).contains("cabin"));
+    assert_eq!(home.run_with(&own, &["context", "delete", "cabin"]).await.exit, Exit::Done);
+    let said = tokio::task::block_in_place(listed);
+    assert!(said.contains("/var/lib/hearth/") && !said.contains(&own), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

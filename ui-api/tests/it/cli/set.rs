@@ -6,7 +6,7 @@ use hearth::cli::exit::Exit;
 use hearth_engine::{Key, Object, WriteOptions};
 use serde_json::json;
 
-use super::home::{Home, part_of};
+use super::home::{Home, Said, part_of};
 
 const APP: &str = "apiVersion: hearth.dev/v1\nkind: App\nmetadata: { name: photos, labels: { mine: \"1\" } }\nspec:\n  slug: photos\n  values:\n  - { name: A, value: \"1\" }\n  - { name: TZ, value: UTC }\n  compose: |\n    services: { web: { image: x } }\n";
 
@@ -45,6 +45,11 @@ async fn fields_are_set_and_taken_away_and_what_changes_is_told_by_field() {
     let said = home.run(&[&["set", "app/photos"][..], &words[..]].concat()).await;
     assert!(said.exit == Exit::Done && said.err.contains("app/photos: nothing changes"), "{said:?}");
     assert_eq!(home.store.get(&key).unwrap().metadata.generation, Some(2));
+    // What stands is waited for all the same, as it does when it is said once more.
+    home.see("App", "photos", json!({ "summary": "Failed", "reason": "x" })).await;
+    let again = [&["set", "app/photos"][..], &words[..], &["--wait", "--timeout", "20s"]].concat();
+    assert_eq!(home.run(&again).await.exit, Exit::Unwell);
+    assert_eq!(home.run(&[&again[..], &["--dry-run"]].concat()).await.exit, Exit::Done);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +108,7 @@ async fn what_an_app_makes_is_set_at_the_app() {
 }
 
 /// Somebody else writes again and again, another field or the very same.
-async fn with_somebody_else(home: &Home, field: &str, pause: Duration) -> Vec<Exit> {
+async fn with_somebody_else(home: &Home, field: &str, pause: Duration) -> Vec<Said> {
     let key = Key::new("App", "household", "photos");
     let (store, field) = (home.store.clone(), field.to_owned());
     let stop = tokio_util::sync::CancellationToken::new();
@@ -128,7 +133,7 @@ async fn with_somebody_else(home: &Home, field: &str, pause: Duration) -> Vec<Ex
     });
     let mut ends = Vec::new();
     for port in 1..12 {
-        ends.push(home.run(&["set", "app/photos", &format!("mainPort={port}")]).await.exit);
+        ends.push(home.run(&["set", "app/photos", &format!("mainPort={port}")]).await);
     }
     stop.cancel();
     others.await.unwrap();
@@ -139,10 +144,20 @@ async fn with_somebody_else(home: &Home, field: &str, pause: Duration) -> Vec<Ex
 async fn another_field_that_changes_meanwhile_is_joined_and_the_same_field_is_a_conflict() {
     let home = home().await;
     let ends = with_somebody_else(&home, "healthDeadlineSeconds", Duration::from_millis(30)).await;
-    assert!(ends.contains(&Exit::Done), "{ends:?}");
+    assert!(ends.iter().any(|said| said.exit == Exit::Done), "{ends:?}");
+    for said in ends.iter().filter(|said| said.out.contains(" changed ")) {
+        // Each write is a generation, theirs as well: what is taken back is this one alone.
+        let number = |text: &str, before: &str| -> Option<u64> {
+            let rest = text.split_once(before)?.1;
+            rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+        };
+        let (made, undo) = (number(&said.out, "(generation "), number(&said.err, "--to "));
+        assert!(made.is_some() && made == undo.map(|undo| undo + 1), "{said:?}");
+    }
     let object = home.store.get(&Key::new("App", "household", "photos")).unwrap();
     assert!(object.spec()["healthDeadlineSeconds"].as_u64() >= Some(1000), "what they wrote stands");
     let ends = with_somebody_else(&home, "mainPort", Duration::from_millis(2)).await;
+    let ends: Vec<Exit> = ends.into_iter().map(|said| said.exit).collect();
     assert!(ends.iter().all(|exit| [Exit::Done, Exit::Conflict].contains(exit)), "{ends:?}");
     assert!(ends.contains(&Exit::Conflict), "nothing of theirs is overwritten unseen: {ends:?}");
 }
