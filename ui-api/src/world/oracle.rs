@@ -118,7 +118,7 @@ impl Oracle {
             return Ok(());
         }
         let was_just_told =
-            matches!(seen.point, Point::Written(what) if what.contains(&format!("status {}", object.key())));
+            matches!(seen.point, Point::Written(what) if tells_status(what, object));
         if was_just_told && !known.was_lied_to && known.held.0 < known.looked {
             return Err(format!(
                 "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",
@@ -177,10 +177,11 @@ impl Oracle {
     /// Data that is said to be gone was gone when it was looked at: what cannot be looked at is not gone.
     fn is_gone_where_it_is_said(&mut self, seen: &Seen<'_>, written: &str) -> Result<(), String> {
         for volume in seen.store.list(&Query::of("Volume")).items {
-            let was_just_told = written.contains(&format!("status {}", volume.key()));
-            let Some(doubtful) = self.doubtful.get_mut(&leaf_of(&volume)).filter(|_| was_just_told) else {
+            if !tells_status(written, &volume) {
                 continue;
-            };
+            }
+            // Where no look was answered, none found it gone.
+            let doubtful = self.doubtful.entry(leaf_of(&volume)).or_default();
             if volume.status()["reason"] != Reason::MarkerMissing.as_str() {
                 *doubtful = false;
             } else if !*doubtful {
@@ -193,6 +194,12 @@ impl Oracle {
         }
         Ok(())
     }
+}
+
+/// Whether what was written says the status of this very object.
+fn tells_status(written: &str, object: &Object) -> bool {
+    let told = format!("status {}", object.key());
+    written.split(", ").any(|word| word == told)
 }
 
 /// The folder of a volume, as a call names it.

@@ -198,7 +198,8 @@ async fn an_order_that_is_taken_back_while_an_upgrade_asks_does_not_come_back_wi
     home.app("photos").await;
     let key = Key::new("App", "household", "photos");
     let mark = async |annotations: serde_json::Value| {
-        let changed = home.store.update(&key, &WriteOptions::default(), move |old| {
+        let options = WriteOptions::default();
+        let changed = home.store.update(&key, &options, move |old| {
             let mut value = old.to_value();
             value["metadata"]["annotations"] = annotations;
             Object::from_value(value).map_err(hearth_engine::WriteError::Conflict)
