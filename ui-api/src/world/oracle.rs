@@ -117,8 +117,7 @@ impl Oracle {
             }
             return Ok(());
         }
-        let was_just_told =
-            matches!(seen.point, Point::Written(what) if tells_status(what, object));
+        let was_just_told = matches!(seen.point, Point::Written(what) if tells_status(what, object));
         if was_just_told && !known.was_lied_to && known.held.0 < known.looked {
             return Err(format!(
                 "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",

@@ -107,7 +107,7 @@ async fn the_node_is_the_engines_machine_and_a_watch_tells_when_it_stops_answeri
             "{status}"
         );
         assert_eq!(status["nodeInfo"]["osImage"], "A pretend machine");
-        assert_eq!(status["addresses"][0]["address"], "pretend");
+        assert_eq!(status["addresses"][0]["address"], line["object"]["metadata"]["name"]);
     }
     home.running.stop().await;
 }
