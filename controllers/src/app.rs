@@ -82,8 +82,8 @@ impl Controller for AppController {
         }
     }
 
-    fn target(&self, wanted: &Wanted<App>, facts: &AppSeen) -> String {
-        plan::target(wanted, facts)
+    fn target(&self, wanted: &Wanted<App>, facts: &AppSeen) -> Option<String> {
+        Some(plan::target(wanted, facts))
     }
 
     fn diff(&self, wanted: &Wanted<App>, facts: &AppSeen) -> Seen {

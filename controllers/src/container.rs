@@ -123,8 +123,8 @@ impl Controller for ContainerController {
         }
     }
 
-    fn target(&self, wanted: &Wanted<Container>, facts: &ContainerSeen) -> String {
-        diff::target(wanted, facts)
+    fn target(&self, wanted: &Wanted<Container>, facts: &ContainerSeen) -> Option<String> {
+        Some(diff::target(wanted, facts))
     }
 
     fn diff(&self, wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {

@@ -133,8 +133,8 @@ impl Controller for NetworkController {
     }
 
     /// A guest that comes is a newer wish, not somebody's meddling.
-    fn target(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> String {
-        spec_hash(&(&wanted.object.spec, &facts.guests))
+    fn target(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> Option<String> {
+        Some(spec_hash(&(&wanted.object.spec, &facts.guests)))
     }
 
     fn diff(&self, wanted: &Wanted<Network>, facts: &NetworkSeen) -> Seen {

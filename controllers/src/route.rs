@@ -14,7 +14,6 @@ use hearth_capabilities::Proxy;
 use hearth_capabilities::proxy::{Answer, ProxyFacts, ProxyRoute, SeenRoute};
 use hearth_engine::controller::{
     Act, Blind, Controller, Found, Outcome, Plan, Reference, Report, Seen, Step, StepError, Triggers, Wanted,
-    spec_hash,
 };
 use hearth_engine::{Key, Object, Store};
 use hearth_kinds::route::RouteMode;
@@ -111,10 +110,6 @@ impl Controller for RouteController {
 
     async fn observe(&self, _wanted: &[Wanted<Route>]) -> Result<ProxyFacts, Blind> {
         self.proxy.read().await.map_err(blind)
-    }
-
-    fn target(&self, wanted: &Wanted<Route>, _facts: &ProxyFacts) -> String {
-        spec_hash(&wanted.object.spec)
     }
 
     fn diff(&self, wanted: &Wanted<Route>, facts: &ProxyFacts) -> Seen {

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use hearth_meta::labels::OWNER_UID;
 use hearth_meta::{FieldDiff, ObjectRef, Problem, Progress, Reason, Resource, Timestamp};
-use kube::core::object::{HasSpec, HasStatus};
+use kube::core::object::HasStatus;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -74,11 +74,11 @@ pub trait Controller: Send + Sync + 'static {
     /// Everything `diff` and `plan` need to know. It has 30 seconds; then it could not tell.
     async fn observe(&self, wanted: &[Wanted<Self::Kind>]) -> Result<Self::Facts, Blind>;
 
-    /// What is wanted of the backend, hashed: what [`crate::store::Intent::last_applied`] is compared with. By
-    /// default the spec alone.
-    fn target(&self, wanted: &Wanted<Self::Kind>, facts: &Self::Facts) -> String {
-        let _ = facts;
-        spec_hash(wanted.object.spec())
+    /// What is wanted of the backend, hashed by [`spec_hash`], where that is more than the spec: what
+    /// [`crate::store::Intent::last_applied`] is compared with. By default it is not.
+    fn target(&self, wanted: &Wanted<Self::Kind>, facts: &Self::Facts) -> Option<String> {
+        let _ = (wanted, facts);
+        None
     }
 
     /// How what is there differs from what is wanted, field by field, as inspected.

@@ -6,6 +6,7 @@
 //! - `classify`, `hold`, `fights`, `backoff`: what a difference means, and when to act on it.
 //! - `drift`: a change from outside that stands, and what people answered.
 //! - `jobs`, `slots`: slow steps, and how many installs at once.
+//! - `readings`: stored objects as typed ones, kept from turn to turn.
 //! - `report`: from a controller's word to the status people read.
 //! - `first_look`: nothing is changed before it is known what is there.
 //! - `survey`: the cheap look once a minute. `orphans`: what is asked about them, and what was answered.
@@ -42,6 +43,7 @@ mod first_look;
 mod hold;
 mod jobs;
 mod pace;
+mod readings;
 mod report;
 mod slots;
 mod steps;
@@ -56,6 +58,7 @@ pub(crate) use first_look::FirstLook;
 use jobs::Jobs;
 use jobs::Pool;
 use pace::Pace;
+use readings::Readings;
 use slots::Slots;
 
 pub use classify::{Class, classify};
@@ -78,6 +81,7 @@ pub(crate) struct Runner<C: Controller> {
     slots: Option<Mutex<Slots>>,
     /// What each key was last turned for: a newer wish starts afresh.
     wishes: Mutex<HashMap<Key, Vec<Wish>>>,
+    readings: Mutex<Readings<C::Kind>>,
     /// How far the store's changes have been turned into due keys.
     followed: Followed,
     survey: Mutex<survey::Memory>,
@@ -150,6 +154,7 @@ impl<C: Controller> Runner<C> {
             pace: Mutex::default(),
             slots: slots.map(|count| Mutex::new(Slots::new(count))),
             wishes: Mutex::default(),
+            readings: Mutex::default(),
             followed: Followed::default(),
             survey: Mutex::default(),
             look_for_orphans: Notify::new(),

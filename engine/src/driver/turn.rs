@@ -204,7 +204,7 @@ impl<C: Controller> Runner<C> {
 
     fn look_at(&self, wanted: &Wanted<C::Kind>, facts: &C::Facts) -> Look {
         let seen = self.controller.diff(wanted, facts);
-        let target = self.controller.target(wanted, facts);
+        let target = self.target(wanted, facts);
         let intent = self.store.intent(wanted.uid());
         let class = classify(&seen, wanted.gone, intent.as_ref(), &target, self.store.epoch());
         let is_closed = intent.as_ref().is_some_and(|intent| intent.is_closed_for(&target));
@@ -366,6 +366,7 @@ impl<C: Controller> Runner<C> {
         self.jobs.cancel(key).await;
         lock(&self.retries).reset(key);
         lock(&self.wishes).remove(key);
+        lock(&self.readings).forget(key);
         self.settle_slot(key, Hold::Settled);
     }
 

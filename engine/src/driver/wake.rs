@@ -204,9 +204,12 @@ impl<C: Controller> Runner<C> {
         } else {
             self.store.get(key).into_iter().collect()
         };
+        if C::IS_SET {
+            lock(&self.readings).keep(&objects);
+        }
         let now = self.clock.now();
-        let typed = |object: &Arc<Object>| {
-            let typed = object.typed::<C::Kind>().map_err(|error| {
+        let read = |object: &Arc<Object>| {
+            let object = self.read(object).map_err(|error| {
                 tracing::error!(
                     kind = self.kind.kind,
                     name = object.name(),
@@ -215,10 +218,10 @@ impl<C: Controller> Runner<C> {
                 );
                 Blind(error)
             })?;
-            let gone = typed.meta().deletion_timestamp.is_some();
-            Ok(Wanted { object: Arc::new(typed), gone, now })
+            let gone = object.meta().deletion_timestamp.is_some();
+            Ok(Wanted { object, gone, now })
         };
-        objects.iter().map(typed).collect()
+        objects.iter().map(read).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use hearth_engine::Controller;
-use hearth_engine::controller::{Outcome, Wanted};
+use hearth_engine::controller::{Outcome, Wanted, spec_hash};
 use hearth_meta::Timestamp;
 use kube_runtime::controller::{Action, Config, ReconcileRequest, applier};
 use kube_runtime::reflector::{self, ObjectRef};
@@ -59,7 +59,7 @@ fn look(lamp: &Arc<Lamp>) {
     let lamps = Lamps::new(Looking::Nothing);
     let wanted = Wanted { object: lamp.clone(), gone: false, now: Timestamp::now() };
     let seen = lamps.diff(&wanted, &());
-    let target = lamps.target(&wanted, &());
+    let target = lamps.target(&wanted, &()).unwrap_or_else(|| spec_hash(&wanted.object.spec));
     let plan = lamps.plan(std::slice::from_ref(&wanted), &());
     let report = lamps.status(&wanted, Ok(&()), &Outcome::Steady);
     let is_news = lamp.status.as_ref() != Some(&report.status);
