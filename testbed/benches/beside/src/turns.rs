@@ -1,7 +1,7 @@
 //! Turns a second over 10,000 keys where nothing is to do, and who gets none where more is asked for than can be done:
 //! Hearth's engine beside kube-runtime's `applier`, in this process, both with four keys at once.
 //!
-//! A turn of ours does more than a reconcile there: it reads the object from the store and types it, looks for an
+//! A turn of ours does more than a reconcile there: it reads the object from the store, looks for an
 //! intent, compares, classifies, and compares the status it would write with the one that stands. So two things are
 //! measured besides: our queue alone, and the applier with a reconcile that does as much of that as it can.
 
