@@ -189,7 +189,7 @@ pub trait Step: Clone + Debug + PartialEq + Send + Sync + 'static {
 /// An object that is wanted, or wanted gone.
 #[derive(Clone, Debug)]
 pub struct Wanted<K> {
-    /// The object.
+    /// The object, without its `metadata.managedFields`.
     pub object: Arc<K>,
     /// Whether its deletion was asked for.
     pub gone: bool,

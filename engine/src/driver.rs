@@ -291,7 +291,7 @@ impl<C: Controller> Runnable for Runner<C> {
     }
 
     async fn foresee(&self, object: &Object) -> Option<Result<Vec<Foreseen>, Blind>> {
-        let typed = (!C::IS_SET).then(|| object.typed().ok()).flatten()?;
+        let typed = (!C::IS_SET).then(|| readings::typed(object).ok()).flatten()?;
         let wanted = Wanted { object: Arc::new(typed), gone: object.is_going(), now: self.clock.now() };
         let facts = match self.controller.observe(std::slice::from_ref(&wanted)).await {
             Ok(facts) => facts,

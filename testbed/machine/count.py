@@ -33,12 +33,14 @@ def suite_of(test):
 
 def main(report, passed, failed, quick):
     counts = {name: [0, 0] for name in REAL_SUITES | OTHER_SUITES}
-    complaints = []
+    complaints, flaky = [], []
     cases = xml.parse(report).getroot().iter("testcase") if report else []
     for case in cases:
         test = f"{case.get('classname')} {case.get('name')}"
         suite = suite_of(test)
         bad = case.find("failure") is not None or case.find("error") is not None
+        if case.find("flakyFailure") is not None:
+            flaky.append(test)
         counts[suite][bad] += 1
         said = "".join(case.itertext())
         if suite in REAL_SUITES and not quick and re.search(r"(^|\.\.\. )skipped: ", said, re.MULTILINE):
@@ -50,6 +52,8 @@ def main(report, passed, failed, quick):
         if suite in REAL_SUITES and not quick and good + bad == 0:
             complaints.append(f"the real suite '{suite}' ran no test")
     print(f"    {'checks (format, lints, docs, ...)':<34}{passed:>5} passed {failed:>4} failed")
+    for test in flaky:
+        print(f"    flaky, it failed at first: {test}")
     for complaint in complaints:
         print(f"error: {complaint}")
 

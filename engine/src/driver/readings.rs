@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use kube::Resource as _;
+use hearth_meta::Resource;
 use kube::core::object::HasSpec;
 
 use super::{Runner, lock};
@@ -52,6 +52,13 @@ impl<K> Readings<K> {
     }
 }
 
+/// An object as a controller reads it: who set which field is the server's to know, and is often the larger half.
+pub(super) fn typed<K: Resource>(object: &Object) -> Result<K, String> {
+    let mut typed = object.typed::<K>()?;
+    typed.meta_mut().managed_fields = None;
+    Ok(typed)
+}
+
 impl<C: Controller> Runner<C> {
     /// An object as its kind's type.
     ///
@@ -62,10 +69,7 @@ impl<C: Controller> Runner<C> {
         if let Some(read) = lock(&self.readings).object(&key, object) {
             return Ok(read);
         }
-        let mut typed = object.typed::<C::Kind>()?;
-        // Who set which field is the server's to know, and is often the larger half.
-        typed.meta_mut().managed_fields = None;
-        let typed = Arc::new(typed);
+        let typed = Arc::new(typed::<C::Kind>(object)?);
         let reading = Reading { of: Arc::downgrade(object), object: typed.clone(), spec_hash: None };
         lock(&self.readings).0.insert(key, reading);
         Ok(typed)

@@ -56,15 +56,14 @@ async fn look(data_dir: &Path, file: &Path, key: &Path) -> Result<Option<Examine
     if words.get(meta::KEY).is_some_and(|mark| *mark != cipher.mark()) {
         return Err(OpenError::Key { key: key.display().to_string(), folder: String::new() });
     }
+    load::check_index(&mut connection, found).await?;
     let number = |word: &str| words.get(word).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
     let resource_version = if found == known {
         let compacted = number(meta::COMPACTED);
-        load::check_index(&mut connection, found).await?;
         load::check_agreement(&mut connection, compacted.max(number(meta::WATCHED_FROM))).await?;
         load::check_history(&mut connection).await?;
         load::load(&mut connection, &cipher, compacted).await?.resource_version
     } else if found >= meta::WITH_SUMS {
-        load::check_index(&mut connection, found).await?;
         load::load(&mut connection, &cipher, 0).await?.resource_version
     } else {
         // It is read in full once it has been brought to the schema of this program.

@@ -52,8 +52,13 @@ impl Past {
 }
 
 impl HistoryRow {
-    /// A row that is of something else than what it was found by is an error too.
+    /// A row that is of something else than what it was found by is an error too, and so is one that is not there.
     pub(super) fn read_of(key: &Key, row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        if row.try_get::<Option<&str>, _>("kind")?.is_none() {
+            return Err(sqlx::Error::Decode(
+                format!("a write of {key} is missing from the audit log").into(),
+            ));
+        }
         let is = |column: &str, said: &str| Ok::<_, sqlx::Error>(row.try_get::<&str, _>(column)? == said);
         if is("kind", &key.kind)? && is("namespace", &key.namespace)? && is("name", &key.name)? {
             return Self::read(row);

@@ -18,7 +18,7 @@ use super::copies::sync_folder;
 use super::error::OpenError;
 use super::lock::StoreLock;
 use super::verify::{CopyFacts, verify};
-use super::{disk, load, mark, meta};
+use super::{disk, mark, meta, migrations};
 
 const RESTORING: &str = "restoring";
 const PARTS: &str = "parts";
@@ -58,7 +58,8 @@ impl Replacement {
         self.data_dir.join(RESTORING).join(PARTS)
     }
 
-    /// Reads all of the store that was laid out, and with its key its secrets.
+    /// Reads all of the store that was laid out, and with its key its secrets. One of an earlier schema is brought to
+    /// this program's first, since only then can all of it be told apart from what is damaged.
     ///
     /// # Errors
     /// Where it is damaged, newer than this program, or its key is missing or another.
@@ -66,7 +67,15 @@ impl Replacement {
         let own_key = self.parts().join("store.key");
         let kept_key = self.data_dir.join("store.key");
         let key = if own_key.exists() { own_key } else { kept_key };
-        verify(&self.parts().join("store.db"), &key).await
+        let store = self.parts().join("store.db");
+        let facts = verify(&store, &key).await?;
+        if facts.schema == migrations::newest() {
+            return Ok(facts);
+        }
+        let mut connection = disk::connect(&store, false).await?;
+        migrations::migrate(&mut connection, &store).await?;
+        connection.close().await?;
+        Ok(CopyFacts { schema: facts.schema, ..verify(&store, &key).await? })
     }
 
     /// Puts the store in place, to be looked at only until a person says go, and says where what stood before is now.
@@ -118,13 +127,9 @@ impl Drop for Replacement {
 /// The store starts held back, whatever it said before, and past every version it may have given out.
 async fn hold_back(store: &Path, data_dir: &Path, why: &str) -> Result<(), OpenError> {
     let mut connection = disk::connect(store, false).await?;
-    super::migrations::migrate(&mut connection, store).await?;
+    migrations::migrate(&mut connection, store).await?;
     let words = meta::load(&mut connection).await?;
     let number = |word: &str| words.get(word).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
-    // A copy of an earlier schema can be read as a whole only now, and nothing was touched yet.
-    let from = number(meta::COMPACTED).max(number(meta::WATCHED_FROM));
-    load::check_agreement(&mut connection, from).await?;
-    load::check_history(&mut connection).await?;
     meta::put(&mut connection, meta::OBSERVE_ONLY, why).await?;
     let reached = mark::read(&data_dir.join(mark::FILE))?;
     let has_mark = reached.is_some_and(|reached| words.get(meta::LINEAGE) == Some(&reached.lineage));

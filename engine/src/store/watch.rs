@@ -150,7 +150,8 @@ impl Watch {
         }
     }
 
-    /// The next change of the watched kind, in view or not.
+    /// The next change of the watched kind, in view or not: of those from before the watch began only the ones in its
+    /// namespace.
     pub async fn next_change(&mut self) -> Option<Arc<Change>> {
         let change = match self.backlog.next() {
             Some(kept) => Arc::new(kept.change()),

@@ -124,6 +124,27 @@ impl Home {
         Self { store: Store::open(options(&folder, &clock)).await.unwrap(), clock, folder }
     }
 
+    /// Every row of every table of its file.
+    pub(crate) async fn rows(&self) -> Vec<String> {
+        let file = self.folder.path().join("store.db");
+        let mut connection =
+            SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+        let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+        let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut connection).await.unwrap();
+        let mut rows = Vec::new();
+        for table in tables {
+            let columns = format!(
+                "SELECT group_concat('quote(' || name || ')', '||'' ''||') FROM pragma_table_info('{table}')"
+            );
+            let columns: String =
+                sqlx::query_scalar(sqlx::AssertSqlSafe(columns)).fetch_one(&mut connection).await.unwrap();
+            let all = sqlx::AssertSqlSafe(format!("SELECT '{table} ' || {columns} FROM {table} ORDER BY 1"));
+            rows.extend(sqlx::query_scalar::<_, String>(all).fetch_all(&mut connection).await.unwrap());
+        }
+        connection.close().await.unwrap();
+        rows
+    }
+
     /// Rows of a kind vanish from the file of a closed store, as no program of ours would have it; the changes that
     /// would tell of it are no longer kept.
     pub(crate) async fn rows_vanish(&self, kind: &str, count: usize) {

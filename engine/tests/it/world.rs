@@ -251,6 +251,10 @@ impl Controller for Lamps {
             }
             (_, true) => Plan::nothing(),
             (None, false) => Plan::steps(vec![step("Install", ""), step("Paint", &spec.color)]),
+            (Some(bulb), false) if bulb.color != spec.color && is("gradual") => {
+                let done = if spec.color.starts_with(&bulb.color) { bulb.color.len() } else { 0 };
+                Plan::steps(vec![step("Paint", &spec.color[..=done])])
+            }
             (Some(bulb), false) if bulb.color != spec.color => Plan::steps(vec![step("Paint", &spec.color)]),
             (Some(bulb), false) if bulb.is_off => Plan::steps(vec![step("Light", "")]),
             (Some(_), false) => match self.0.lock().waits.get(wanted.name()) {

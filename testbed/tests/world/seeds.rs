@@ -1,8 +1,10 @@
 //! Which seeds are tried. A failure prints its seed and the command that repeats it.
 //!
 //! `HEARTH_WORLD_SEED` tries that one seed alone. `HEARTH_WORLD_MINUTES` is a budget for all tests that try seeds, of
-//! which each goes on with fresh ones for its share; without it, each tries its fixed seeds and one fresh one.
+//! which each goes on with fresh ones for its share; without it, each tries its fixed seeds and one fresh one. With
+//! `HEARTH_TEST_SEED` the fresh ones follow from that, so that a test which is tried again meets the same.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -34,9 +36,10 @@ pub(crate) fn each_seed(test: &str, fixed: &[u64], mut run: impl FnMut(u64)) {
     let began = Instant::now();
     let most = number("HEARTH_WORLD_MINUTES").map(share);
     fixed.iter().for_each(|seed| run_one(test, *seed, &mut run));
+    let mut fresh = fresh(test);
     let mut tried = 0;
     loop {
-        run_one(test, fresh(), &mut run);
+        run_one(test, fresh.next() % 1_000_000_000, &mut run);
         tried += 1;
         if most.is_none_or(|most| began.elapsed() >= most) {
             break;
@@ -74,9 +77,12 @@ fn run_one(test: &str, seed: u64, run: &mut impl FnMut(u64)) {
     }
 }
 
-fn fresh() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    Random::new(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap()).next() % 1_000_000_000
+/// Those of this run, of which each test has others.
+fn fresh(test: &str) -> Random {
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    let mut hasher = DefaultHasher::new();
+    (number("HEARTH_TEST_SEED").map_or_else(now, u128::from), test).hash(&mut hasher);
+    Random::new(hasher.finish())
 }
 
 fn number(variable: &str) -> Option<u64> {

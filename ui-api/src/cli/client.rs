@@ -46,8 +46,8 @@ const HOUSEHOLD: &str = "household";
 /// whose disk or Docker is very slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the server may take to prepare what is downloaded: it copies its store first.
-const PREPARATION: Duration = Duration::from_secs(300);
+/// How long the server may take to prepare what is downloaded: it copies its store first, and reads the copy.
+const PREPARATION: Duration = Duration::from_secs(1800);
 
 /// A server, and who asks it for what.
 #[derive(Clone)]

@@ -105,6 +105,12 @@ pub(super) async fn load(
         kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
     if let Some(server) = server {
         let (server, ..) = address::address(server)?;
+        if config.accept_invalid_certs {
+            let message =
+                format!("{shown} does not check who answers, so its token is sent to no other server");
+            return Err(Failure::usage(message)
+                .next("log in there with `hearth login`, which asks whether that server is trusted"));
+        }
         config.cluster_url = server.parse().map_err(|error| bad(&error))?;
     }
     Ok(settled(config))

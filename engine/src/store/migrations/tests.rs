@@ -8,6 +8,8 @@ use crate::store::disk::connect;
 use crate::store::error::OpenError;
 use crate::store::load::{check_agreement, check_history};
 
+mod whole;
+
 const FIRST: &str = "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);";
 const SECOND: &str = "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO b SELECT x FROM a;";
 const BROKEN: &str = "CREATE TABLE c (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);";

@@ -1,6 +1,7 @@
 //! From wanted to seen and back to nothing; and at rest, nothing at all.
 #![expect(clippy::disallowed_methods, reason = "one test watches the store's log grow")]
 
+use hearth_engine::Clock;
 use hearth_meta::labels::PAUSED_UNTIL;
 use serde_json::json;
 
@@ -24,6 +25,17 @@ async fn what_is_wanted_comes_to_be_one_verified_step_at_a_time() {
     engine.settle().await;
     assert_eq!(engine.world.done(), ["Paint a blue"]);
     assert_eq!(engine.status("Lamp", "a").observed_generation, Some(2));
+}
+
+#[tokio::test]
+async fn more_steps_than_one_turn_takes_are_taken_in_the_next_and_at_once() {
+    let engine = Running::new().await;
+    let long = "a".repeat(100);
+    engine.home.lamp("a", json!({"color": long, "ways": ["gradual"]})).await;
+    engine.settle().await;
+    assert_eq!(engine.world.done().len(), 101);
+    assert_eq!((engine.world.color("a"), engine.verdict("a").as_str()), (Some(long), "Ready InSync"));
+    assert!(engine.home.clock.elapsed().is_zero(), "nothing waits for a resync");
 }
 
 #[tokio::test]

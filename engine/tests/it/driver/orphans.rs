@@ -1,5 +1,7 @@
 //! Things of ours without an object.
 
+use std::time::Duration;
+
 use hearth_engine::driver::Orphans;
 use hearth_meta::labels::{SYSTEM, keep_orphans, remove_orphans};
 use serde_json::json;
@@ -146,6 +148,33 @@ async fn an_orphan_is_removed_once_it_was_seen_twice_and_told() {
     engine.seconds(60).await;
     assert_eq!(engine.world.done(), ["Collect lost"]);
     assert_eq!(engine.events("lost").await, [("OrphanRemoved".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn an_orphan_that_waits_for_its_place_stays_where_the_store_is_doubted_meanwhile() {
+    for is_doubted in [false, true] {
+        let engine = Running::new().await;
+        engine.settle().await;
+        engine.world.gate.send_replace(false);
+        for name in ["a", "b", "c"] {
+            engine.home.lamp(name, json!({"color": "red", "ways": ["slow", "patient"]})).await;
+        }
+        let places = |engine: &Running| engine.engine.diagnostics()[0].slow_steps;
+        engine.until("every place is taken", |engine| places(engine) == 3).await;
+        let lineage = engine.home.store.lineage().to_owned();
+        engine.world.screw_in("lost", "of nobody", &lineage);
+        for _ in 0..130 {
+            engine.home.clock.advance(Duration::from_secs(1));
+            engine.breathe().await;
+        }
+        if is_doubted {
+            engine.home.store.distrust("It was put back", 0).await.unwrap();
+        }
+        engine.world.gate.send_replace(true);
+        engine.settle().await;
+        let is_removed = engine.world.done().contains(&"Collect lost".to_owned());
+        assert_eq!(is_removed, !is_doubted);
+    }
 }
 
 #[tokio::test]

@@ -6,11 +6,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use hearth_engine::store::OpenError;
-use hearth_engine::{ManualClock, Query, Store};
+use hearth_engine::{ManualClock, Query, Store, WriteError};
 use serde_json::json;
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{Connection, Executor, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::toys::{Home, card, key, object, options, person};
@@ -23,7 +24,7 @@ async fn a_closed_store_opens_as_it_was() {
     home.delete(key("Card", "c")).await.unwrap();
     let (all, lineage) = (home.store.all(), home.store.lineage().to_owned());
     home.store.close().await;
-    assert_eq!(home.create(card("d")).await.unwrap_err(), hearth_engine::WriteError::Closed);
+    assert_eq!(home.create(card("d")).await.unwrap_err(), WriteError::Closed);
     let store = Store::open(options(&home.folder, &home.clock)).await.unwrap();
     assert_eq!((store.all(), store.lineage()), (all, lineage.as_str()));
     assert_eq!(store.resource_version(), 4, "also where the newest change was a deletion");
@@ -34,6 +35,32 @@ async fn only_one_process_has_it_open() {
     let home = Home::new().await;
     let second = Store::open(options(&home.folder, &home.clock)).await;
     assert!(matches!(second.err(), Some(OpenError::InUse(_))));
+}
+
+/// As who looks into the file with a tool, and leaves a transaction open.
+#[tokio::test]
+async fn while_another_program_holds_the_file_writes_wait_and_then_are_refused_and_none_is_half_made() {
+    let home = Home::new().await;
+    let file = home.folder.path().join("store.db");
+    let mut other = SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+    other.execute("BEGIN IMMEDIATE").await.unwrap();
+    let (waits, ()) = tokio::join!(home.create(card("soon")), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        other.execute("COMMIT").await.unwrap();
+    });
+    waits.unwrap();
+    other.execute("BEGIN IMMEDIATE").await.unwrap();
+    let refused = home.create(card("never")).await.unwrap_err();
+    assert!(matches!(&refused, WriteError::Storage(why) if why.contains("locked")), "{refused:?}");
+    assert!(
+        home.store.get(&key("Card", "never")).is_none() && home.store.get(&key("Card", "soon")).is_some()
+    );
+    other.execute("ROLLBACK").await.unwrap();
+    home.create(card("later")).await.unwrap();
+    other.close().await.unwrap();
+    let (before, home) = (home.store.all(), home.reopened().await);
+    assert_eq!(home.store.all(), before);
+    assert!(home.store.get(&key("Card", "never")).is_none());
 }
 
 async fn refusal(what: &str, spoil: impl AsyncFnOnce(&TempDir)) -> OpenError {

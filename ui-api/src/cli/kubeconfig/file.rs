@@ -78,20 +78,22 @@ impl File {
 
     /// Its contexts, in its order.
     pub(in super::super) fn contexts(&self) -> Vec<Context> {
+        let entries = self.value["contexts"].as_array().into_iter().flatten();
+        entries.map(|entry| self.context_of(entry)).collect()
+    }
+
+    fn context_of(&self, entry: &Value) -> Context {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let of = |entry: &Value| {
-            let (name, context) = (text(&entry["name"]), &entry["context"]);
-            let server = find(&self.value["clusters"], &text(&context["cluster"]))
-                .map(|cluster| text(&cluster["cluster"]["server"]));
-            Context {
-                is_current: self.value["current-context"] == *name,
-                name,
-                server: server.unwrap_or_default(),
-                user: text(&context["user"]),
-                namespace: text(&context["namespace"]),
-            }
-        };
-        self.value["contexts"].as_array().into_iter().flatten().map(of).collect()
+        let (name, context) = (text(&entry["name"]), &entry["context"]);
+        let server = find(&self.value["clusters"], &text(&context["cluster"]))
+            .map(|cluster| text(&cluster["cluster"]["server"]));
+        Context {
+            is_current: self.value["current-context"] == *name,
+            name,
+            server: server.unwrap_or_default(),
+            user: text(&context["user"]),
+            namespace: text(&context["namespace"]),
+        }
     }
 
     /// Whether a context of this name may be written: there is none, or one of the same server and, where it is known
@@ -145,12 +147,12 @@ impl File {
                 json!({ "name": name, "context": { "cluster": name, "user": user, "namespace": entry.namespace } }),
             ),
         ];
-        for ((list, item), field) in new.iter().zip(["cluster", "user"]) {
-            let named = item["name"].as_str().unwrap_or_default();
-            let other =
-                self.context_with(field, named).filter(|_| find(&self.value[list], named) != Some(item));
-            if let Some(other) = other {
-                return Err(self.taken(&format!("a {field} {named} in use by its context {other}")));
+        // What leads to the same server is the same, with a newer token or authority.
+        let elsewhere = |context: &&Context| context.server != entry.server;
+        for (field, named) in [("cluster", name), ("user", &user)] {
+            let with = self.contexts_with(field, named);
+            if let Some(other) = with.iter().find(elsewhere) {
+                return Err(self.taken(&format!("a {field} {named} in use by its context {}", other.name)));
             }
         }
         for (list, item) in new {
@@ -167,10 +169,11 @@ impl File {
         Ok(())
     }
 
-    /// The first context that has this cluster or user.
-    fn context_with(&self, field: &str, named: &str) -> Option<&str> {
-        let mut contexts = self.value["contexts"].as_array()?.iter();
-        contexts.find(|entry| entry["context"][field] == *named)?["name"].as_str()
+    /// The contexts that have this cluster or user.
+    fn contexts_with(&self, field: &str, named: &str) -> Vec<Context> {
+        let entries = self.value["contexts"].as_array().into_iter().flatten();
+        let has = |entry: &&Value| entry["context"][field] == *named;
+        entries.filter(has).map(|entry| self.context_of(entry)).collect()
     }
 
     /// Uses a context where none is named.
@@ -186,7 +189,7 @@ impl File {
         remove(&mut self.value["contexts"], name);
         for (list, field) in [("clusters", "cluster"), ("users", "user")] {
             let named = gone[field].as_str().unwrap_or_default();
-            if self.context_with(field, named).is_none() {
+            if self.contexts_with(field, named).is_empty() {
                 remove(&mut self.value[list], named);
             }
         }
@@ -280,12 +283,19 @@ mod tests {
             assert!(failure.message.contains(part), "{name}: {}", failure.message);
             assert!(failure.exit == Exit::Conflict && failure.next.contains("--name"), "{failure:?}");
         }
-        // The very same server under that name leads nobody elsewhere.
+        // The very same server under that name leads nobody elsewhere, and a newer token is for all who go there.
         let mut file = File::read(&path).unwrap();
         file.put(&entry("home", "one")).unwrap();
         let contexts = file.value["contexts"].as_array_mut().unwrap();
         contexts.push(json!({ "name": "bo", "context": { "cluster": "home", "user": "bo" } }));
+        contexts.push(json!({ "name": "ana's", "context": { "cluster": "home", "user": "ana@home" } }));
         file.put(&entry("home", "two")).unwrap();
+        assert_eq!(super::find(&file.value["users"], "ana@home").unwrap()["user"]["token"], "two");
+        // But not for one who goes elsewhere as well.
+        let contexts = file.value["contexts"].as_array_mut().unwrap();
+        contexts.push(json!({ "name": "far", "context": { "cluster": "cabin", "user": "ana@home" } }));
+        let failure = file.put(&entry("home", "three")).unwrap_err();
+        assert!(failure.message.contains("a user ana@home in use by its context far"), "{}", failure.message);
     }
 
     #[test]

@@ -174,6 +174,26 @@ async fn what_was_begun_with_a_token_is_not_carried_out_once_that_is_revoked() {
     assert_eq!(home.get(&format!("{OWN}/late")).await.code, axum::http::StatusCode::NOT_FOUND);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_come_whole_is_not_called_too_large() {
+    let clock = ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap());
+    let home = Home::start_by(Arc::new(clock.clone())).await;
+    home.namespace("anna").await;
+    home.person("anna", "Member", &["anna"]).await;
+    let (token, socket) = (super::home::token_of("anna"), home.server.socket().unwrap().to_owned());
+    let mut app = super::home::app("photos");
+    app["metadata"]["namespace"] = "anna".into();
+    let body = app.to_string();
+    let mut cut = begun(&socket, &token, &body).await;
+    cut.shutdown().await.unwrap();
+    assert_eq!(code_of(&mut cut).await, 400);
+    let mut late = begun(&socket, &token, &body).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(code_of(&mut late).await, 408);
+    assert_eq!(home.get(&format!("{OWN}/photos")).await.code, axum::http::StatusCode::NOT_FOUND);
+}
+
 /// How long a client may read nothing, in these tests.
 const UNREAD: Duration = Duration::from_secs(1);
 

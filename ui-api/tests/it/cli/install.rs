@@ -86,6 +86,24 @@ async fn what_an_install_writes_can_be_shown_tried_and_refused_before_it_is_writ
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_second_app_of_a_name_never_takes_the_place_of_the_first() {
+    let home = Home::start().await;
+    let first = home.file("compose.yml", COMPOSE);
+    assert_eq!(home.run(&["install", "photos", "--compose", &first]).await.exit, Exit::Done);
+    let key = Key::new("App", "household", "photos");
+    let before = home.store.get(&key).unwrap();
+    let second = home.file("second.yml", "services: { web: { image: other } }\n");
+    for more in [&[][..], &["--dry-run"]] {
+        let said = home.run(&[&["install", "photos", "--compose", &second][..], more].concat()).await;
+        assert!(
+            said.exit == Exit::Conflict && said.err.contains("app/photos is installed already"),
+            "{said:?}"
+        );
+    }
+    assert_eq!(home.store.get(&key).unwrap(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_package_is_named_where_the_server_has_it_and_read_again_at_an_upgrade() {
     let home = Home::start().await;
     let said =
