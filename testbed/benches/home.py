@@ -257,9 +257,14 @@ def clear(folder):
     ours = ("--quiet", "--filter", "name=^bench[_-]")
     if found := docker("ps", "--all", *ours).split():
         docker("rm", "--force", "--volumes", *found)
-    if found := docker("network", "ls", *ours).split():
-        docker("network", "rm", *found)
     shutil.rmtree(folder, ignore_errors=True)
+    # A network is let go of a moment after the last container on it.
+    for _ in range(30):
+        found = docker("network", "ls", *ours).split()
+        if not found or not subprocess.run(["docker", "network", "rm", *found], capture_output=True).returncode:
+            return
+        time.sleep(1)
+    print(f"error: these networks stay: {' '.join(found)}", file=sys.stderr)
 
 
 def main():
@@ -274,12 +279,12 @@ def main():
     hearth = Hearth(args, folder)
     try:
         figures = measure(args, hearth, Compose(args, folder))
+        if args.json:
+            Path(args.json).write_text(json.dumps(figures, indent=1))
+        report(figures)
     finally:
         hearth.stop()
         clear(folder)
-    if args.json:
-        Path(args.json).write_text(json.dumps(figures, indent=1))
-    report(figures)
 
 
 if __name__ == "__main__":

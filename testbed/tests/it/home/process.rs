@@ -37,6 +37,7 @@ fn serves_until_it_is_killed() {
         caddy_image: text("caddy"),
         network_pool: text("pool"),
         name_prefix: text("prefix"),
+        manifests: text("manifests").map(Into::into),
         pretend: settings["pretend"].as_bool(),
         log: Some("warn".into()),
         ..ServeOptions::default()
@@ -93,7 +94,7 @@ impl Home {
             "docker": if config.docker.is_empty() { "unix:///nowhere" } else { &config.docker },
             "http": config.edge_http_port, "https": config.edge_https_port, "caddy": config.caddy_image,
             "pool": config.network_pool.to_string(), "prefix": config.name_prefix,
-            "pretend": self.world.real().is_none(),
+            "pretend": self.world.real().is_none(), "manifests": config.manifests,
         });
         Process::start(config, &settings.to_string())
     }

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, on_pretend_with_folder, page};
 
+mod killed;
+
 fn at(home: &Home, name: &str) -> PathBuf {
     home.config.manifests.as_ref().expect("this home has a folder").join(name)
 }
