@@ -80,18 +80,30 @@ impl ManualClock {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Moves both readings and wakes who is due, in the order they are due.
+    /// Moves both readings and wakes who is due, in the order they are due; at one instant whoever went to sleep first.
     pub fn advance(&self, by: Duration) {
+        self.advance_by_turns(by, |_| 0);
+    }
+
+    /// The same, where of so many who are due at one instant `which` says who wakes next, counted from 0: nothing may
+    /// depend on that order.
+    pub fn advance_by_turns(&self, by: Duration, mut which: impl FnMut(usize) -> usize) {
         let mut state = self.lock();
         state.elapsed += by;
         state.wall = state.wall.saturating_add(by).unwrap_or(Timestamp::MAX);
         let now = state.elapsed;
-        while let Some(entry) = state.sleepers.first_entry() {
-            if entry.key().0 > now {
+        while let Some(due) = state.sleepers.first_key_value().map(|((due, _), _)| *due) {
+            if due > now {
                 break;
             }
-            // A sleeper that was dropped is simply no longer there.
-            let _ = entry.remove().send(());
+            let mut at_once: Vec<u64> =
+                state.sleepers.range((due, 0)..=(due, u64::MAX)).map(|((_, id), _)| *id).collect();
+            while !at_once.is_empty() {
+                let next = if at_once.len() > 1 { which(at_once.len()).min(at_once.len() - 1) } else { 0 };
+                // A sleeper that was dropped is simply no longer there.
+                let woken = state.sleepers.remove(&(due, at_once.remove(next)));
+                let _ = woken.map(|sleeper| sleeper.send(()));
+            }
         }
     }
 
@@ -144,5 +156,37 @@ impl Clock for ManualClock {
         };
         // The sender lives in the clock, which outlives every sleeper that matters.
         let _ = woken.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use futures::future::join_all;
+    use hearth_meta::Timestamp;
+
+    use super::{Clock, ManualClock};
+
+    #[tokio::test]
+    async fn who_is_due_at_one_instant_wakes_in_any_order_and_never_before_who_was_due_earlier() {
+        let clock = ManualClock::new(Timestamp::UNIX_EPOCH);
+        let woken: Arc<Mutex<Vec<&str>>> = Arc::default();
+        let sleepers =
+            [("early", 1), ("one", 2), ("two", 2), ("three", 2), ("late", 9)].map(|(name, due)| {
+                let (clock, woken) = (clock.clone(), woken.clone());
+                tokio::spawn(async move {
+                    clock.sleep_until(Duration::from_secs(due)).await;
+                    woken.lock().unwrap().push(name);
+                })
+            });
+        tokio::task::yield_now().await;
+        clock.advance_by_turns(Duration::from_secs(5), |many| many - 1);
+        tokio::task::yield_now().await;
+        assert_eq!(*woken.lock().unwrap(), ["early", "three", "two", "one"]);
+        clock.advance(Duration::from_secs(5));
+        join_all(sleepers).await;
+        assert_eq!(woken.lock().unwrap().last(), Some(&"late"));
     }
 }
