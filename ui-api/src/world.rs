@@ -97,6 +97,10 @@ pub struct World {
     /// Holds the data; removed with the world.
     _folder: TempDir,
     random: Random,
+    /// Who wakes first of those who are due at one instant: apart, so that it takes no other choice along.
+    wakes: Random,
+    /// After so many lasting changes it is restarted.
+    restarts_at: Option<u64>,
     uids: Arc<AtomicU64>,
     process: Option<Process>,
     grudges: BTreeMap<Waits, u64>,
@@ -154,6 +158,8 @@ impl World {
             happened: Happened::default(),
             _folder: folder,
             random: Random::new(seed),
+            wakes: Random::new(!seed),
+            restarts_at: None,
             uids: Arc::new(AtomicU64::new(uids)),
             process: None,
             grudges: BTreeMap::new(),
@@ -222,7 +228,7 @@ impl World {
 
     /// From now on another seed decides; for a world that nobody serves.
     pub fn reseed(&mut self, seed: u64) {
-        (self.seed, self.random) = (seed, Random::new(seed));
+        (self.seed, self.random, self.wakes) = (seed, Random::new(seed), Random::new(!seed));
         self.grudges.clear();
     }
 
@@ -232,10 +238,16 @@ impl World {
         while let Some((at, _)) = self.later.first()
             && *at <= until
         {
-            self.clock.advance(at.saturating_sub(self.clock.elapsed()));
+            self.pass(at.saturating_sub(self.clock.elapsed()));
             self.catch_up();
         }
-        self.clock.advance(until.saturating_sub(self.clock.elapsed()));
+        self.pass(until.saturating_sub(self.clock.elapsed()));
+    }
+
+    /// Time passes; who is due at one instant wakes in the order of the seed.
+    fn pass(&mut self, time: Duration) {
+        let wakes = &mut self.wakes;
+        self.clock.advance_by_turns(time, |many| wakes.below(many));
     }
 
     /// After this time something happens by itself.
@@ -250,6 +262,23 @@ impl World {
         for (_, what) in std::mem::take(&mut self.later) {
             what(self);
         }
+    }
+
+    /// Once there have been so many lasting changes (commits, and changes of the machine) since it began, it is
+    /// restarted, as soon as nobody waits for an answer.
+    pub fn restart_at(&mut self, changes: u64) {
+        self.restarts_at = Some(changes);
+    }
+
+    /// Whether such a restart is yet to come.
+    pub fn is_restart_to_come(&self) -> bool {
+        self.restarts_at.is_some()
+    }
+
+    /// Lasting changes so far.
+    pub fn lasting(&self) -> u64 {
+        let (commits, changes) = self.moved();
+        commits + changes
     }
 
     /// Whether anything is yet to happen by itself.

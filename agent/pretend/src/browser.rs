@@ -5,7 +5,7 @@ use hearth_capabilities::proxy::{Answer, SeenRoute};
 use crate::containers::record::Container;
 use crate::hand::Behaviour;
 use crate::machine::Machine;
-use crate::proxy::CATCH_ALL_PAGE;
+use crate::proxy::{CATCH_ALL_PAGE, Entry};
 use crate::state::State;
 
 /// What a browser is answered.
@@ -38,6 +38,12 @@ impl Machine {
     pub fn ask(&self, host: &str) -> Reply {
         self.look(|state| ask(state, host))
     }
+
+    /// The first route that answers for a host, the catch-all included; `None` where the proxy does not run, or has
+    /// none.
+    pub fn route_for(&self, host: &str) -> Option<SeenRoute> {
+        self.look(|state| state.proxy_runs().then(|| first_for(state, host))?)
+    }
 }
 
 fn page(status: u16, body: &str) -> Reply {
@@ -49,21 +55,25 @@ fn ask(state: &State, host: &str) -> Reply {
         // Nobody listens; a browser shows a page of its own.
         return page(0, "");
     }
-    let is_for = |hosts: &[String]| hosts.iter().any(|each| each.eq_ignore_ascii_case(host));
-    for route in &state.proxy.routes {
-        match route.seen() {
-            SeenRoute::Ours(route) if is_for(&route.hosts) => {
-                return match route.answer {
-                    Answer::Page { status, html } => page(status, &html),
-                    Answer::Forward { address } => forward(state, &address),
-                };
-            }
-            SeenRoute::CatchAll => return page(404, CATCH_ALL_PAGE),
-            SeenRoute::Ours(_) | SeenRoute::Other { .. } => {}
-        }
+    match first_for(state, host) {
+        Some(SeenRoute::Ours(route)) => match route.answer {
+            Answer::Page { status, html } => page(status, &html),
+            Answer::Forward { address } => forward(state, &address),
+        },
+        Some(SeenRoute::CatchAll) => page(404, CATCH_ALL_PAGE),
+        // A proxy without a route for it answers with nothing at all, and 200 (seen).
+        Some(SeenRoute::Other { .. }) | None => page(200, ""),
     }
-    // A proxy without a route for it answers with nothing at all, and 200 (seen).
-    page(200, "")
+}
+
+fn first_for(state: &State, host: &str) -> Option<SeenRoute> {
+    let is_for = |hosts: &[String]| hosts.iter().any(|each| each.eq_ignore_ascii_case(host));
+    let answers = |route: &&Entry| match route {
+        Entry::Page(_, hosts, ..) | Entry::Forward(_, hosts, _) => is_for(hosts),
+        Entry::CatchAll => true,
+        Entry::Other(..) => false,
+    };
+    state.proxy.routes.iter().find(answers).map(Entry::seen)
 }
 
 fn forward(state: &State, address: &str) -> Reply {

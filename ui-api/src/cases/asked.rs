@@ -91,7 +91,7 @@ impl AskedFor {
         if again.is_empty() && !left.is_empty() {
             return Err(format!("nothing can be applied again: {} is still being removed", left.join(", ")));
         }
-        Ok(Wish(again))
+        Ok(Wish::of(again))
     }
 }
 

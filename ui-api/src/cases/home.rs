@@ -64,7 +64,7 @@ impl Home {
                 }
             }
         }
-        Ok(Wish(wish))
+        Ok(Wish::of(wish))
     }
 
     /// The same home as a crash would leave it now, in which what lasts is over.

@@ -1,5 +1,6 @@
 //! Carries out one case, and says how it went.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use super::seen::{events_differ, machine_differs, objects_differ};
 use super::{answers, others};
 use crate::world::crash::Wish;
 use crate::world::settle::CALM;
+use crate::world::snapshot::Snapshot;
 use crate::world::{Trouble, TroubleKind, World};
 
 /// How much of the story is told with a failure.
@@ -27,6 +29,8 @@ pub enum Check {
     Idempotent,
     /// Its last wish is disturbed by a crash at every boundary: it ends the same.
     CrashAnywhere,
+    /// All of it is carried out once more, with a restart in the middle: it ends the same.
+    Restart,
 }
 
 impl Check {
@@ -35,6 +39,7 @@ impl Check {
         match self {
             Self::Idempotent => "idempotent",
             Self::CrashAnywhere => "crash-anywhere",
+            Self::Restart => "restart",
         }
     }
 }
@@ -85,8 +90,13 @@ pub struct Failure {
 pub fn run(file: &Path, case: &Case, seed: Option<u64>, wanted: &[Check]) -> Vec<Outcome> {
     let seed = seed.unwrap_or(case.seed);
     let began = Instant::now();
-    let mut run =
-        Run { home: None, asked_for: AskedFor::default(), before_last: None, wanted: wanted.to_vec() };
+    let mut run = Run {
+        home: None,
+        asked_for: AskedFor::default(),
+        before_last: None,
+        end: None,
+        wanted: wanted.to_vec(),
+    };
     let failure = run.case(case, seed).err();
     let story = run.home.as_ref().map(|home| home.story.lines()).unwrap_or_default();
     let outcome = |took, failure| Outcome {
@@ -100,7 +110,7 @@ pub fn run(file: &Path, case: &Case, seed: Option<u64>, wanted: &[Check]) -> Vec
     let mut outcomes = vec![outcome(began.elapsed(), failure)];
     for check in wanted.iter().filter(|_| is_well) {
         let began = Instant::now();
-        let checked = run.check(*check, case);
+        let checked = run.check(*check, case, seed);
         let name = format!("{} [{}]", case.name, check.word());
         let (remark, skipped, failure) = match checked {
             Ok(Checked::Holds(remark)) => (Some(remark), None, None),
@@ -160,6 +170,8 @@ struct Run {
     asked_for: AskedFor,
     /// The home just before its last wish, and that wish.
     before_last: Option<(World, Wish, Step)>,
+    /// Where it ended, and the lasting changes on the way.
+    end: Option<(Snapshot, Range<u64>)>,
     wanted: Vec<Check>,
 }
 
@@ -167,6 +179,7 @@ impl Run {
     fn case(&mut self, case: &Case, seed: u64) -> Result<(), Failure> {
         let nowhere = |trouble: Trouble| Failure { said: trouble.to_string(), ..Failure::default() };
         let home = self.home.insert(Home::new(seed).map_err(nowhere)?);
+        let began = home.world.lasting();
         let last_wish = case.steps.iter().rposition(|step| matches!(step.verb, Verb::Ask(_)));
         for (number, step) in case.steps.iter().enumerate() {
             home.story.step(&step.words);
@@ -187,13 +200,15 @@ impl Run {
             home.serve().map_err(nowhere)?;
         }
         if case.restless.is_none() {
+            let on_the_way = began..home.world.lasting();
             home.story.step("in the end");
             rests(home, case)?;
+            self.end = self.wanted.contains(&Check::Restart).then(|| (home.world.snapshot(), on_the_way));
         }
         Ok(())
     }
 
-    fn check(&mut self, check: Check, case: &Case) -> Result<Checked, Failure> {
+    fn check(&mut self, check: Check, case: &Case, seed: u64) -> Result<Checked, Failure> {
         let Some(home) = &mut self.home else { return Ok(Checked::Skipped("there is no home".into())) };
         if let Some(why) = &case.restless {
             return Ok(Checked::Skipped(format!("it never comes to rest: {why}")));
@@ -212,6 +227,13 @@ impl Run {
                     ..failure(home, &step, trouble.said)
                 })
             }
+            Check::Restart => match self.end.take() {
+                Some((_, on_the_way)) if on_the_way.is_empty() => {
+                    Ok(Checked::Skipped("nothing lasting happens in it".into()))
+                }
+                Some((end, on_the_way)) => checks::restarted(case, seed, &end, on_the_way),
+                None => Ok(Checked::Skipped("it has no end".into())),
+            },
         }
     }
 }
@@ -229,7 +251,7 @@ fn rests(home: &mut Home, case: &Case) -> Result<(), Failure> {
 }
 
 /// The end of a case, as a step of it.
-fn the_end(case: &Case) -> Step {
+pub(super) fn the_end(case: &Case) -> Step {
     let place = case.steps.last().map(|last| last.place.clone()).unwrap_or_default();
     Step { place, words: "the end of the case".into(), verb: Verb::Settle }
 }
@@ -240,14 +262,14 @@ fn needs_no_server(verb: &Verb) -> bool {
     matches!(verb, AssertMachine(_) | Break(_) | Mend(_) | Others(_) | Restart(_) | Wait(_))
 }
 
-fn is_possible(home: &Home, step: &Step) -> Result<(), Failure> {
+pub(super) fn is_possible(home: &Home, step: &Step) -> Result<(), Failure> {
     if home.world.is_served() || needs_no_server(&step.verb) {
         return Ok(());
     }
     Err(failure(home, step, "the server is stopped; `restart` starts it again"))
 }
 
-fn carry_out(home: &mut Home, step: &Step) -> Result<(), Failure> {
+pub(super) fn carry_out(home: &mut Home, step: &Step) -> Result<(), Failure> {
     let done = match &step.verb {
         Verb::Ask(asked) => match home.wish(asked) {
             Ok(wish) => wish.fulfil(&mut home.world).map_err(Wrong::Trouble),
@@ -291,7 +313,7 @@ enum Wrong {
     Fields(String, Vec<(String, Mismatch)>),
 }
 
-fn failure(home: &Home, step: &Step, said: impl Into<String>) -> Failure {
+pub(super) fn failure(home: &Home, step: &Step, said: impl Into<String>) -> Failure {
     let lines = home.story.lines();
     let last = lines[lines.len().saturating_sub(TOLD)..].to_vec();
     Failure {
@@ -351,6 +373,6 @@ fn until(home: &mut Home, expected: &[(Named, Value)], within: Duration) -> Resu
         if home.world.clock.elapsed() > limit {
             return as_said(objects_differ(home, expected), "it never came to be as the case says");
         }
-        home.world.step().map_err(Wrong::Trouble)?;
+        home.world.step_or_restart().map_err(Wrong::Trouble)?;
     }
 }

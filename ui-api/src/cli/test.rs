@@ -51,6 +51,8 @@ enum Held {
     Idempotent,
     /// With a crash at every boundary of its last wish it ends the same.
     CrashAnywhere,
+    /// Carried out again and restarted once in the middle, it ends the same.
+    Restart,
 }
 
 /// How to tell.
@@ -134,6 +136,7 @@ fn checks(args: &Test, suite: &Suite) -> Vec<Check> {
         .map(|held| match held {
             Held::Idempotent => Check::Idempotent,
             Held::CrashAnywhere => Check::CrashAnywhere,
+            Held::Restart => Check::Restart,
         })
         .collect();
     if suite.is_of_objects {

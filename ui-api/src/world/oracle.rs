@@ -1,52 +1,71 @@
 //! What must hold at every moment, whatever goes wrong.
 //!
-//! *Truthful*: no container is called Ready by a look at which it was not, and none for longer than it takes to look
-//! again. No data is called gone that no look found gone. Between the look and the next one, or the event that wakes it, a status may lag; that is allowed and
-//! bounded by `LAG`. An app is Ready only where all its containers say so.
+//! *Truthful* (`truth`): nothing is called Ready by a look at which it was not, and none for longer than it takes to
+//! look again. Between the look and the next one, or the event that wakes it, a status may lag; that is allowed and
+//! bounded by `LAG`. An app is Ready only where all its parts say so.
 //!
-//! *Safe*: data is removed only where a volume that is deleted says so, once, and never under a running container;
-//! no two containers of one object ever run.
+//! *Safe* (`data`): no data is called gone that no look found gone; data is removed only where a volume that is
+//! deleted says so, once, and never under a running container; no two containers of one object ever run.
+//!
+//! The machine is read directly, past the gates, so that to judge changes nothing of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use hearth_capabilities::containers::{ContainerFacts, Health};
-use hearth_capabilities::volumes::{Leaf, LeafState};
-use hearth_capabilities::{Containers, Volumes};
+use hearth_capabilities::containers::ContainerFacts;
 use hearth_controllers::Naming;
 use hearth_engine::store::Query;
-use hearth_engine::{Object, Store};
-use hearth_meta::{Reason, labels};
+use hearth_engine::{Key, Object, Store};
+use hearth_meta::labels;
 use hearth_pretend::{Machine, Op};
 
 use super::gates::{Point, Verdict};
-use super::{Seen, World, is_change};
+use super::{Seen, World};
+use data::Data;
+use truth::is_true;
 
+mod truth;
+mod data;
+
+pub use truth::all_containers;
+
+/// What says how it stands.
+const JUDGED: &[&str] = &["Container", "Route", "Network", "Image", "Volume", "App"];
+/// How often everything that is said to be Ready is compared with what is.
+const ROUND: Duration = Duration::from_secs(30);
 /// How long a status may be behind what it tells of where every event is lost: everything is looked at within 12
-/// minutes, and a look that hangs is given up after half a minute.
-const LAG: Duration = Duration::from_secs(14 * 60);
+/// minutes, a look that hangs is given up after half a minute, and two rounds may be a minute and a half apart.
+const LAG: Duration = Duration::from_secs(15 * 60);
+/// How long before it is told a status may have been seen. A look is given up after half a minute, and what it saw is
+/// written at once.
+const FRESH: Duration = Duration::from_secs(2 * 60);
 
-/// What is known of one container or app.
+/// What is known of one object.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// When what its Ready would say last held: happening and time.
-    held: (u64, Duration),
-    /// When it was last looked at.
+    /// The happening at which what its Ready says was last seen to hold.
+    held: u64,
+    /// When that was, or when there last was an excuse.
+    since: Duration,
+    /// The happening at which it was last looked at.
     looked: u64,
-    /// Whether that look was lied to.
-    was_lied_to: bool,
+    /// The happening and the time of the last look that was lied to.
+    lied: Option<(u64, Duration)>,
+}
+
+impl Known {
+    fn holds(&mut self, seen: &Seen<'_>) {
+        (self.held, self.since) = (seen.count, seen.now);
+    }
 }
 
 /// Watches a world, and remembers what it needs to judge.
 #[derive(Default)]
 struct Oracle {
     known: BTreeMap<String, Known>,
-    /// Whether any look at a folder of data saw something else than the data, or was lied to, since its volume last
-    /// said that it is there.
-    doubtful: BTreeMap<String, bool>,
-    /// Data whose removal was asked for and is yet to be carried out.
-    going: BTreeSet<String>,
+    next_round: Duration,
+    data: Data,
 }
 
 impl World {
@@ -61,168 +80,164 @@ impl Oracle {
     fn watch(&mut self, seen: &mut Seen<'_>) -> Result<(), String> {
         if matches!(seen.point, Point::Write) && *seen.verdict != Verdict::Go {
             // No status can be told while the disk refuses; the store itself says so then.
-            self.known.values_mut().for_each(|known| known.held = (seen.count, seen.now));
+            self.known.values_mut().for_each(|known| known.holds(seen));
         }
-        let is_news = match seen.point {
-            Point::Call(Op::InspectContainer | Op::LoadFiles | Op::InspectLeaf, _)
-            | Point::Reply(Op::RemoveLeaf, _)
-            | Point::Written(_)
-            | Point::Event(..) => true,
-            point => is_change(point),
-        };
-        if !is_news {
-            return Ok(());
+        if seen.now >= self.next_round {
+            self.next_round = seen.now + ROUND;
+            self.round(seen)?;
         }
-        let containers = seen.store.list(&Query::of("Container")).items;
-        let apps = seen.store.list(&Query::of("App")).items;
-        for object in &containers {
-            let holds = is_true(seen.machine, object);
-            self.judge(seen, object, holds)?;
-        }
-        for app in &apps {
-            // A part that is no longer declared is on its way out.
-            let children = seen.store.owned_by(app.uid());
-            let mut parts = children.iter().filter(|child| child.kind == "Container" && !child.is_going());
-            let holds = parts.all(|part| is_ready(part));
-            self.judge(seen, app, holds)?;
-        }
-        if let Point::Written(what) = seen.point {
-            self.is_gone_where_it_is_said(seen, what)?;
-        }
-        self.note_look(seen);
-        self.note_folder(seen);
-        match (seen.point, seen.verdict) {
-            (Point::Call(Op::RemoveLeaf, leaf), Verdict::Go | Verdict::Lost) => data_goes(seen, leaf)?,
-            // It is carried out later, and what it rests on must hold then as well.
-            (Point::Call(Op::RemoveLeaf, leaf), Verdict::Slow(_)) => {
-                data_goes(seen, leaf)?;
-                self.going.insert(leaf.clone());
-            }
-            (Point::Reply(Op::RemoveLeaf, leaf), _) if self.going.remove(leaf) => data_goes(seen, leaf)?,
+        match seen.point {
+            Point::Written(what) => self.written(seen, what)?,
+            Point::Call(op, object) => self.note_look(seen, *op, object),
+            Point::Reply(op, object) => self.note_reply(seen, *op, object),
             _ => {}
         }
+        self.data.watch(seen)?;
         if matches!(seen.point, Point::Call(Op::StartContainer, _)) {
             no_two_run(seen.machine)?;
         }
         Ok(())
     }
 
-    fn judge(&mut self, seen: &Seen<'_>, object: &Object, holds: bool) -> Result<(), String> {
-        // What is said of one that was never seen before was said before this watch began.
-        let first = || Known { held: (seen.count, seen.now), ..Known::default() };
-        let known = self.known.entry(object.uid().to_owned()).or_insert_with(first);
+    /// What is known of an object. What is said of one that was never seen before was said before this watch began.
+    fn of(&mut self, seen: &Seen<'_>, object: &Object) -> &mut Known {
+        let first = || Known { held: seen.count, since: seen.now, ..Known::default() };
+        self.known.entry(object.uid().to_owned()).or_insert_with(first)
+    }
+
+    /// Nothing is said to be Ready for longer than it takes to find out that it is not.
+    fn round(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        let all = JUDGED.iter().flat_map(|kind| seen.store.list(&Query::of(kind)).items);
+        for object in all {
+            let holds = is_ready(&object) && is_true(seen, &object);
+            let known = self.of(seen, &object);
+            if holds {
+                known.holds(seen);
+            } else if is_ready(&object) && seen.now.saturating_sub(known.since) > LAG {
+                return Err(format!(
+                    "{} is still said to be Ready, and has not been since {:?}",
+                    object.key(),
+                    known.since
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn written(&mut self, seen: &Seen<'_>, what: &str) -> Result<(), String> {
+        for (word, object) in told_of(seen.store, what) {
+            // What it is part of may have come to hold with it.
+            for app in owners(&object).filter_map(|owner| seen.store.by_uid(owner)) {
+                if app.kind == "App" && is_true(seen, &app) {
+                    self.of(seen, &app).holds(seen);
+                }
+            }
+            if !JUDGED.contains(&object.kind.as_str()) {
+                continue;
+            }
+            if word == "status" {
+                self.told(seen, &object)?;
+            } else {
+                self.of(seen, &object);
+            }
+        }
+        Ok(())
+    }
+
+    /// A status was told just now: whoever says Ready has seen it, a moment ago at the most.
+    fn told(&mut self, seen: &Seen<'_>, object: &Object) -> Result<(), String> {
+        let (holds, now) = (is_true(seen, object), seen.now);
+        let known = self.of(seen, object);
         if holds || !is_ready(object) {
             if holds {
-                known.held = (seen.count, seen.now);
+                known.holds(seen);
             }
             return Ok(());
         }
-        let was_just_told = matches!(seen.point, Point::Written(what) if tells_status(what, object));
-        if was_just_told && !known.was_lied_to && known.held.0 < known.looked {
+        // Others look at the same folders, images and routes, so that nobody can tell whose look was the last.
+        let is_looked_at_alone = ["Container", "Network", "App"].contains(&object.kind.as_str());
+        let is_fresh = |time: Duration| now.saturating_sub(time) <= FRESH;
+        let (is_a_lie, was_lied_to) = if is_looked_at_alone {
+            (known.held < known.looked, known.lied.is_some_and(|(count, _)| count == known.looked))
+        } else {
+            (!is_fresh(known.since), known.lied.is_some_and(|(_, time)| is_fresh(time)))
+        };
+        if was_lied_to {
+            // It is taken back once somebody looks again.
+            known.since = now;
+        } else if is_a_lie {
             return Err(format!(
-                "{} is said to be Ready, and was not at the last look (happening {}, now {}): {}",
+                "{} is said to be Ready, and was not at the last look (happening {}, now {}; it was at {}): {}",
                 object.key(),
                 known.looked,
                 seen.count,
+                known.held,
                 object.status()
-            ));
-        }
-        if seen.now.saturating_sub(known.held.1) > LAG {
-            return Err(format!(
-                "{} is still said to be Ready, and has not been since {:?}",
-                object.key(),
-                known.held.1
             ));
         }
         Ok(())
     }
 
     /// A look that was carried out just now, at the truth or at a lie.
-    fn note_look(&mut self, seen: &Seen<'_>) {
-        let Point::Call(op, object) = seen.point else { return };
-        let of = match op {
-            Op::InspectContainer => container_named(seen.store, object),
-            Op::LoadFiles => Some(object.clone()),
-            _ => None,
-        };
-        let Some(known) = of.and_then(|uid| self.known.get_mut(&uid)) else { return };
+    fn note_look(&mut self, seen: &Seen<'_>, op: Op, named: &str) {
         if matches!(seen.verdict, Verdict::Fail(_) | Verdict::Hang(_) | Verdict::Lost) {
             return;
         }
-        known.looked = seen.count;
-        known.was_lied_to = matches!(seen.verdict, Verdict::Stale(_) | Verdict::Empty | Verdict::Slow(_));
-    }
-}
-
-impl Oracle {
-    /// A look at a folder of data that was answered just now, with the truth or with a lie.
-    fn note_folder(&mut self, seen: &Seen<'_>) {
-        let Point::Call(Op::InspectLeaf, shown) = seen.point else { return };
-        let Some((instance, path)) = shown.split_once('/') else { return };
-        let leaf = Leaf { instance: instance.to_owned(), path: path.to_owned() };
-        // A disk out of reach answers nothing.
-        let Some(Ok(there)) = Volumes::inspect(seen.machine, &leaf).now_or_never() else { return };
-        if matches!(seen.verdict, Verdict::Fail(_) | Verdict::Hang(_) | Verdict::Lost) {
-            return;
-        }
-        let is_of = |volume: &Object| leaf_of(volume) == *shown;
-        let volumes = seen.store.list(&Query::of("Volume")).items;
-        let uid = volumes.iter().find(|volume| is_of(volume)).map(|volume| volume.uid().to_owned());
-        let is_there =
-            matches!(there, LeafState::Present(facts) if facts.marker.is_some() && facts.marker == uid);
-        *self.doubtful.entry(shown.clone()).or_default() |= !is_there || *seen.verdict != Verdict::Go;
-    }
-
-    /// Data that is said to be gone was gone when it was looked at: what cannot be looked at is not gone.
-    fn is_gone_where_it_is_said(&mut self, seen: &Seen<'_>, written: &str) -> Result<(), String> {
-        for volume in seen.store.list(&Query::of("Volume")).items {
-            if !tells_status(written, &volume) {
-                continue;
+        let is_lie = matches!(seen.verdict, Verdict::Stale(_) | Verdict::Empty | Verdict::Slow(_));
+        for object in looked_at(seen.store, op, named) {
+            let holds = is_true(seen, &object);
+            let known = self.of(seen, &object);
+            known.looked = seen.count;
+            if is_lie {
+                known.lied = Some((seen.count, seen.now));
             }
-            // Where no look was answered, none found it gone.
-            let doubtful = self.doubtful.entry(leaf_of(&volume)).or_default();
-            if volume.status()["reason"] != Reason::MarkerMissing.as_str() {
-                *doubtful = false;
-            } else if !*doubtful {
-                return Err(format!(
-                    "the data of {} is said to be gone, and no look found it so (now {})",
-                    volume.key(),
-                    seen.count
-                ));
+            if holds {
+                known.holds(seen);
             }
         }
-        Ok(())
+    }
+
+    /// What was slow has been carried out by now, and the store may have gone on meanwhile.
+    fn note_reply(&mut self, seen: &Seen<'_>, op: Op, named: &str) {
+        for object in looked_at(seen.store, op, named) {
+            if is_true(seen, &object) {
+                self.of(seen, &object).holds(seen);
+            }
+        }
     }
 }
 
-/// Whether what was written says the status of this very object.
-fn tells_status(written: &str, object: &Object) -> bool {
-    let told = format!("status {}", object.key());
-    written.split(", ").any(|word| word == told)
-}
-
-/// The folder of a volume, as a call names it.
-fn leaf_of(volume: &Object) -> String {
-    let word = |field: &str| volume.spec()[field].as_str().unwrap_or_default().to_owned();
-    format!("{}/{}", word("instance"), word("path"))
-}
-
-fn data_goes(seen: &Seen<'_>, leaf: &str) -> Result<(), String> {
-    let volumes = seen.store.list(&Query::of("Volume")).items;
-    let volume = volumes.iter().find(|volume| leaf_of(volume) == leaf);
-    let is_wished = volume.is_some_and(|volume| volume.is_going() && volume.spec()["dataPolicy"] == "Delete");
-    if !is_wished {
-        return Err(format!("the data in {leaf} is removed, and nobody wished it"));
-    }
-    let uses = |container: &&ContainerFacts| {
-        container.state.running && container.mounts.iter().any(|mount| mount.host_path.ends_with(leaf))
+/// The objects whose standing a call looks at.
+fn looked_at(store: &Store, op: Op, named: &str) -> Vec<Arc<Object>> {
+    let all = |kind: &str, is_meant: &dyn Fn(&Object) -> bool| {
+        store.list(&Query::of(kind)).items.into_iter().filter(|object| is_meant(object)).collect()
     };
-    let running = all_containers(seen.machine);
-    let user = running.iter().find(uses);
-    match user {
-        Some(user) => Err(format!("the data in {leaf} is removed under {}", user.name)),
-        None => Ok(()),
+    let of_name = |kind: &str| names().key(kind, named).and_then(|key| store.get(&key)).into_iter().collect();
+    match op {
+        Op::InspectContainer => of_name("Container"),
+        Op::InspectNetwork => of_name("Network"),
+        Op::InspectImage => all("Image", &|image| image.spec()["reference"] == named),
+        Op::InspectLeaf => all("Volume", &|volume| data::leaf_of(volume) == named),
+        Op::ReadProxy => all("Route", &|_| true),
+        Op::LoadFiles => store.by_uid(named).into_iter().collect(),
+        _ => Vec::new(),
     }
+}
+
+/// What was written, word by word, with the object that it is about where that is still there.
+fn told_of<'a>(store: &'a Store, written: &'a str) -> impl Iterator<Item = (&'a str, Arc<Object>)> {
+    written.split(", ").filter_map(|words| {
+        let (word, key) = words.split_once(' ')?;
+        let (kind, name) = key.split_once(' ')?;
+        let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+        Some((word, store.get(&Key::new(kind, namespace, name))?))
+    })
+}
+
+/// Whom it belongs to. An image is of the whole machine, and only its label tells.
+fn owners(object: &Object) -> impl Iterator<Item = &str> {
+    let label = object.metadata.labels.as_ref().and_then(|all| all.get(labels::OWNER_UID));
+    object.owners().chain(label.map(String::as_str))
 }
 
 fn is_ready(object: &Object) -> bool {
@@ -231,42 +246,15 @@ fn is_ready(object: &Object) -> bool {
         && !object.is_going()
 }
 
-/// What a world's containers are called in its engine.
+/// What a world's containers and networks are called in its engine.
 fn names() -> Naming {
     Naming::new(super::PREFIX)
 }
 
-/// Whether the machine is as a Ready container says it is.
-fn is_true(machine: &Machine, object: &Object) -> bool {
-    let spec = object.spec();
-    let engine_name = names().of(object.metadata.namespace.as_deref().unwrap_or_default(), object.name());
-    let seen = Containers::inspect(machine, &engine_name).now_or_never().and_then(Result::ok).flatten();
-    let ours = seen.filter(|seen| seen.labels.get(labels::UID).is_some_and(|uid| uid == object.uid()));
-    if spec["power"] == "Stopped" {
-        return ours.is_none_or(|ours| !ours.state.running);
-    }
-    if spec["type"] == "Job" {
-        // Done once is done; the container may be pruned.
-        return !object.status()["completedAt"].is_null()
-            || ours.is_some_and(|ours| ours.state.status == "exited");
-    }
-    ours.is_some_and(|ours| ours.state.running && matches!(ours.state.health, None | Some(Health::Healthy)))
-}
-
-fn container_named(store: &Store, engine_name: &str) -> Option<String> {
-    store.get(&names().key("Container", engine_name)?).map(|object| object.uid().to_owned())
-}
-
-/// Every container of a machine that takes no time.
-pub fn all_containers(machine: &Machine) -> Vec<ContainerFacts> {
-    let listed = Containers::list(machine).now_or_never().and_then(Result::ok).unwrap_or_default();
-    let inspect = |name: &str| Containers::inspect(machine, name).now_or_never()?.ok()?;
-    listed.iter().filter_map(|listed| inspect(&listed.name)).collect()
-}
-
 fn no_two_run(machine: &Machine) -> Result<(), String> {
     let mut running: BTreeMap<String, String> = BTreeMap::new();
-    for container in all_containers(machine).into_iter().filter(|container| container.state.running) {
+    let is_running = |container: &ContainerFacts| container.state.running;
+    for container in all_containers(machine).into_iter().filter(is_running) {
         let Some(uid) = container.labels.get(labels::UID) else { continue };
         if let Some(other) = running.insert(uid.clone(), container.name.clone()) {
             return Err(format!("{other} and {} both run for one object", container.name));

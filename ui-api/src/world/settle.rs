@@ -37,7 +37,7 @@ impl World {
         let standing = |world: &Self| (world.moved(), world.is_more_to_come());
         let (mut moved, mut since) = (standing(self), self.clock.elapsed());
         loop {
-            self.step()?;
+            self.step_or_restart()?;
             let now = self.clock.elapsed();
             if standing(self) != moved {
                 (moved, since) = (standing(self), now);
@@ -60,7 +60,7 @@ impl World {
         // A clock of its own is woken then, so that time does not jump past it.
         self.after(time, |_| {});
         while self.clock.elapsed() < until {
-            self.step()?;
+            self.step_or_restart()?;
         }
         Ok(())
     }

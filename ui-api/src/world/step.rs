@@ -64,6 +64,21 @@ impl World {
         stepped
     }
 
+    /// A step of somebody who waits for no answer; after it the home is restarted, where that is due.
+    ///
+    /// # Errors
+    /// As for [`World::step`] and [`World::start`].
+    pub fn step_or_restart(&mut self) -> Result<(), Trouble> {
+        self.step()?;
+        if self.restarts_at.is_some_and(|at| self.lasting() >= at) {
+            self.restarts_at = None;
+            self.crash();
+            self.judge();
+            self.start()?;
+        }
+        Ok(())
+    }
+
     /// Runs what can run, and no further.
     pub fn rest(&self) {
         drive(&self.process().runtime, &self.gates);
@@ -80,7 +95,7 @@ impl World {
             let later = self.later.first().map(|(at, _)| at.saturating_sub(self.clock.elapsed()));
             let sleeper = self.clock.next_due().into_iter().chain(later).min();
             let by = sleeper.expect("somebody always sleeps: the minutely look");
-            self.clock.advance(by);
+            self.pass(by);
             if by >= PAUSE {
                 self.happened.without_pause = 0;
             }
@@ -105,7 +120,7 @@ impl World {
                 judged = watcher(&mut seen);
             }
         }
-        self.clock.advance(by);
+        self.pass(by);
         judged.map_err(|broken| self.trouble(TroubleKind::Broken, broken))
     }
 
@@ -179,4 +194,20 @@ pub fn is_change(point: &Point) -> bool {
 /// Runs what can run. A clock that was moved and a gate that was opened make things run; nothing else does.
 pub(super) fn drive(runtime: &Runtime, gates: &Gates) {
     runtime.block_on(gates.idle.reached());
+}
+
+#[cfg(test)]
+impl World {
+    /// What a watcher would see of a world that stands still, at a point and a time of one's choice.
+    pub(super) fn seen<'a>(
+        &'a self,
+        point: &'a Point,
+        verdict: &'a Verdict,
+        count: u64,
+        now: Duration,
+    ) -> Seen<'a> {
+        let process = self.process();
+        let (store, machine, runtime) = (&process.store, &self.machine, &process.runtime);
+        Seen { store, machine, now, point, verdict, count, runtime }
+    }
 }

@@ -98,3 +98,19 @@ async fn a_crash_leaves_what_is_broken_for_a_while_as_it_is() {
     let told = check(steps, "crash-anywhere").await;
     assert_eq!(told["passed"], true, "{told:#}");
 }
+
+#[tokio::test]
+async fn a_case_is_carried_out_again_with_a_restart_in_the_middle() {
+    let told = check("  - apply: page.yaml\n  - settle\n", "restart").await;
+    assert_eq!(told["passed"], true, "{told}");
+    let remark = told["remark"].as_str().unwrap_or_default();
+    assert!(remark.starts_with("after change "), "{told}");
+    let disturbed = "  - disturb: { happenings: 200, faults: [{ at: 3, apply: page.yaml }] }\n  - settle\n";
+    for (steps, why) in [
+        ("  - settle\n", "nothing lasting happens in it"),
+        (disturbed, "it is disturbed at counted moments, which a restart would shift"),
+    ] {
+        let told = check(steps, "restart").await;
+        assert_eq!(told["skipped"], why, "{told}");
+    }
+}
