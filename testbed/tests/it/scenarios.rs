@@ -11,6 +11,9 @@ use hearth::cli::output::Output;
 /// Of these a crash is tried at every boundary in every run: an install, two at once, an update of a secret.
 const CRASHED: &[&str] = &["install", "names"];
 
+/// What every scenario is held to besides resting, and restarting the same, at its end.
+const HELD_TO: &[&str] = &["--check", "idempotent", "--check", "restart"];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
 }
@@ -32,7 +35,7 @@ async fn happens_as_recorded(name: &str) {
         return hearth_test(&format!("{name}.yaml"), &["--accept"]).await;
     }
     assert!(record.is_file(), "there is no {}; HEARTH_WRITE_SCENARIOS=1 writes it", record.display());
-    hearth_test(&format!("{name}.yaml"), &["--check", "idempotent"]).await;
+    hearth_test(&format!("{name}.yaml"), HELD_TO).await;
 }
 
 /// A test for each scenario file.
@@ -53,7 +56,7 @@ scenarios!(data, docker, drift, files, health, images, install, names, server);
 /// Each is a search's failure, cut down, as it was kept; in the order of happenings in which it failed.
 #[tokio::test]
 async fn what_was_found_by_chance_once_holds_ever_since() {
-    hearth_test("found", &["--check", "idempotent"]).await;
+    hearth_test("found", HELD_TO).await;
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! Crashes at every boundary of the wishes a home lives by: each ends as without the crash.
+//! Crashes at every boundary of the wishes a home lives by, and of the repairs of what is done by hand: each ends as
+//! without the crash.
 
-use hearth::world::crash::{self, Counts, Wish, Wreck};
+use hearth::world::crash::{self, Wish, Wreck};
+use hearth_pretend::Machine;
 use serde_json::{Value, json};
 
 use crate::homes::{page, secret, shop, with};
@@ -8,10 +10,14 @@ use crate::runs::served;
 use crate::seeds::each_seed;
 use crate::world::World;
 
-fn crash_anywhere(mut base: World, wish: &Wish) {
+fn crash_anywhere(base: World, wish: &Wish) {
+    crash_at_least(10, base, wish);
+}
+
+fn crash_at_least(least: usize, mut base: World, wish: &Wish) {
     let boundaries = crash::anywhere(&mut base, wish).unwrap_or_else(|trouble| panic!("{trouble}"));
     println!("{boundaries} crashes");
-    assert!(boundaries > 10, "the wish has next to no boundaries: {boundaries}");
+    assert!(boundaries >= least, "the wish has next to no boundaries: {boundaries}");
 }
 
 /// A home at rest in which the shop is as declared, and which nobody serves just now.
@@ -72,46 +78,83 @@ fn a_crash_anywhere_in_a_removal_with_its_data_ends_as_without_it() {
     });
 }
 
+/// What a person does to the machine is put right, wherever the server dies on the way.
+fn repair_anywhere(seed: u64, least: usize, by_hand: fn(&Machine)) {
+    crash_at_least(least, with_shop(seed, &shop("shop", "1")), &Wish::repair(by_hand));
+}
+
 #[test]
-fn two_crashes_anywhere_in_a_start_end_as_without_them() {
-    each_seed("two_crashes_anywhere_in_a_start_end_as_without_them", &[16], |seed| {
-        let (running, stopped) = (page("page"), with(page("page"), &json!({ "state": "Stopped" })));
-        let mut base = served(seed);
-        base.apply(&stopped);
-        base.settle();
-        base.crash();
-        let wish = Wish::apply(running);
-        let end = crash::undisturbed(&base, &wish).unwrap();
-        let counts = twice(&end.counts);
-        base.start();
-        base.settle();
-        let (mut first_crashes, mut pairs) = (0, 0);
-        let each_pair = |mut first: Wreck| {
-            first_crashes += 1;
-            // Each third crash of the first run, with every one of the second: enough for every pair of kinds.
-            if first_crashes % 3 != 1 {
-                return Ok(());
-            }
-            first.world.start()?;
-            crash::walk(&mut first.world, &wish, |second| {
-                pairs += 1;
-                let mut world = second.world;
-                let what = format!("crashed after {} and after {}", first.after, second.after);
-                world.judge();
-                world.start()?;
-                wish.fulfil(&mut world)?;
-                crash::settles_to(&mut world, &end.stands, &what)?;
-                crash::counts_hold(&world, &counts, &what)
-            })
-            .map(drop)
-        };
-        crash::walk(&mut base, &wish, each_pair).unwrap_or_else(|trouble| panic!("{trouble}"));
-        println!("{pairs} pairs");
-        assert!(pairs > 50, "{pairs}");
+fn a_crash_anywhere_in_the_repair_of_a_removed_container_ends_as_without_it() {
+    each_seed("a_crash_anywhere_in_the_repair_of_a_removed_container_ends_as_without_it", &[17], |seed| {
+        repair_anywhere(seed, 5, |machine| machine.remove_by_hand("hearth_household_shop-db"));
     });
 }
 
-/// Two crashes may each have been in the middle of something.
-fn twice(counts: &Counts) -> Counts {
-    counts.iter().map(|(what, count)| (what.clone(), count + 1)).collect()
+#[test]
+fn a_crash_anywhere_in_the_repair_of_an_emptied_proxy_ends_as_without_it() {
+    each_seed("a_crash_anywhere_in_the_repair_of_an_emptied_proxy_ends_as_without_it", &[18], |seed| {
+        repair_anywhere(seed, 3, Machine::clear_proxy);
+    });
+}
+
+#[test]
+fn a_crash_anywhere_in_the_repair_of_a_network_ends_as_without_it() {
+    each_seed("a_crash_anywhere_in_the_repair_of_a_network_ends_as_without_it", &[19], |seed| {
+        repair_anywhere(seed, 5, |machine| machine.remove_network("hearth_household_shop"));
+        repair_anywhere(seed, 5, |machine| machine.edit_network("hearth_household_shop", "attachable"));
+    });
+}
+
+#[test]
+fn a_crash_anywhere_while_a_docker_that_forgot_everything_is_given_it_again_ends_as_without_it() {
+    let test = "a_crash_anywhere_while_a_docker_that_forgot_everything_is_given_it_again_ends_as_without_it";
+    each_seed(test, &[20], |seed| repair_anywhere(seed, 20, Machine::forget));
+}
+
+#[test]
+fn two_crashes_anywhere_in_a_start_or_in_a_stop_end_as_without_them() {
+    each_seed("two_crashes_anywhere_in_a_start_or_in_a_stop_end_as_without_them", &[16], |seed| {
+        let (running, stopped) = (page("page"), with(page("page"), &json!({ "state": "Stopped" })));
+        let from = |page: &Value| {
+            let mut base = served(seed);
+            base.apply(page);
+            base.settle();
+            base.crash();
+            base
+        };
+        let pairs = crash_twice(from(&stopped), &Wish::apply(running.clone()));
+        assert!(pairs > 50, "{pairs}");
+        let pairs = crash_twice(from(&running), &Wish::apply(stopped.clone()));
+        assert!(pairs > 10, "{pairs}");
+    });
+}
+
+/// Crashes at each third boundary of a wish, and for each of them at every one of the second run: enough for every
+/// pair of kinds. Says how often.
+fn crash_twice(mut base: World, wish: &Wish) -> usize {
+    let end = crash::undisturbed(&base, wish).unwrap();
+    base.start();
+    base.settle();
+    let (mut first_crashes, mut pairs) = (0, 0);
+    let each_pair = |mut first: Wreck| {
+        first_crashes += 1;
+        if first_crashes % 3 != 1 {
+            return Ok(());
+        }
+        first.world.start()?;
+        crash::walk(&mut first.world, wish, |second| {
+            pairs += 1;
+            let mut world = second.world;
+            let what = format!("crashed after {} and after {}", first.after, second.after);
+            world.judge();
+            world.start()?;
+            wish.fulfil(&mut world)?;
+            crash::settles_to(&mut world, &end.stands, &what)?;
+            crash::counts_hold(&world, &end.counts, 2, &what)
+        })
+        .map(drop)
+    };
+    crash::walk(&mut base, wish, each_pair).unwrap_or_else(|trouble| panic!("{trouble}"));
+    println!("{pairs} pairs");
+    pairs
 }
