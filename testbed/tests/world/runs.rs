@@ -114,6 +114,20 @@ fn fifty_apps_settle_in_seconds_of_a_processor_also_where_every_moment_is_judged
     );
 }
 
+/// What a home takes until it is served, with room for slower machines; a test of an app begins with it.
+const MOST_TO_START: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_home_is_served_in_a_fraction_of_a_second_of_a_processor() {
+    let began = processor_time();
+    for seed in 1..=20 {
+        World::new(seed).start();
+    }
+    let each = (processor_time() - began) / 20;
+    println!("a home is served after {each:?} of a processor");
+    assert!(each <= MOST_TO_START, "{each:?}");
+}
+
 /// How much of a processor this thread has had, in hundredths of a second, as Linux counts.
 fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
