@@ -176,9 +176,7 @@ impl Controller for ContainerController {
         if container.labels.get(labels::UID) != Some(&orphan.uid) {
             return Ok(());
         }
-        let grace = container.stop_grace.unwrap_or(act::DEFAULT_GRACE);
-        self.hands.containers.stop(&container.id, grace).await.map_err(failed)?;
-        self.hands.containers.remove(&container.id).await.map_err(failed)
+        self.remove_orphan(&container).await
     }
 }
 

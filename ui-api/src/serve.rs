@@ -159,7 +159,12 @@ impl Running {
     pub async fn start(config: &Config) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let hands = wiring::machine(config, &clock)?;
-        Self::start_with(config, clock, hands).await
+        let running = Self::start_with(config, clock, hands).await?;
+        // A store that is not trusted takes nothing away, be it long out of its place.
+        if running.store.observe_only().is_none() {
+            wiring::erase_remains(config);
+        }
+        Ok(running)
     }
 
     /// The same over hands and by a clock of the caller's choice.

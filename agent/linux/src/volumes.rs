@@ -25,6 +25,7 @@ mod given;
 mod leaf;
 mod marker;
 mod package;
+mod remains;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -89,6 +90,16 @@ impl LinuxVolumes {
         let folder = Folder::open_root(&root).refused("open", &root)?;
         let marker = Marker::choose(&folder)?;
         Ok(Self { disk: Arc::new(Disk { root, marker }) })
+    }
+
+    /// Erases what a process that died was in the middle of deleting, wherever it is; for whoever starts to serve. It
+    /// takes as long as there is something to erase, and others may use these hands meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Everything that could not be erased; it is tried again with the next start.
+    pub fn erase_remains(&self) -> Result<(), Vec<Fault>> {
+        self.disk.erase_remains()
     }
 
     /// Disk work may wait long, so it never runs on the threads that answer.

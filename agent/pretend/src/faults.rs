@@ -8,46 +8,60 @@ use hearth_capabilities::Fault;
 use crate::machine::Machine;
 use crate::state::State;
 
-/// One thing a hand can be asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each is the method of the same name")]
-pub enum Op {
-    ListContainers,
-    InspectContainer,
-    CreateContainer,
-    StartContainer,
-    StopContainer,
-    RemoveContainer,
-    ReadLogs,
-    ReadUsage,
-    ReadEngine,
-    ListNetworks,
-    InspectNetwork,
-    CreateNetwork,
-    RemoveNetwork,
-    ConnectNetwork,
-    DisconnectNetwork,
-    InspectImage,
-    PullImage,
-    RemoveImage,
-    Subscribe,
-    ReadProxy,
-    ResetProxy,
-    WriteProxy,
-    InspectLeaf,
-    MakeLeaf,
-    SetLeaf,
-    RemoveLeaf,
-    ListLeaves,
-    SaveFiles,
-    LoadFiles,
-    RemoveFiles,
-    FindGiven,
-    Give,
-    TakeBack,
-    ReadPackage,
-    AdoptLeaf,
-    ListInstances,
+/// Each operation once, so that none is left out of the list of all.
+macro_rules! ops {
+    ($($op:ident)*) => {
+        /// One thing a hand can be asked to do.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "each is the method of the same name")]
+        pub enum Op {
+            $($op,)*
+        }
+
+        impl Op {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$op),*];
+        }
+    };
+}
+
+ops! {
+    ListContainers
+    InspectContainer
+    CreateContainer
+    StartContainer
+    StopContainer
+    RemoveContainer
+    ReadLogs
+    ReadUsage
+    ReadEngine
+    ListNetworks
+    InspectNetwork
+    CreateNetwork
+    RemoveNetwork
+    ConnectNetwork
+    DisconnectNetwork
+    InspectImage
+    PullImage
+    RemoveImage
+    Subscribe
+    ReadProxy
+    ResetProxy
+    WriteProxy
+    InspectLeaf
+    MakeLeaf
+    SetLeaf
+    RemoveLeaf
+    ListLeaves
+    SaveFiles
+    LoadFiles
+    RemoveFiles
+    FindGiven
+    Give
+    TakeBack
+    ReadPackage
+    AdoptLeaf
+    ListInstances
 }
 
 /// A part of the machine that can be out of reach by itself.
@@ -62,44 +76,6 @@ pub enum Backend {
 }
 
 impl Op {
-    /// Every one.
-    pub const ALL: [Self; 34] = [
-        Self::ListContainers,
-        Self::InspectContainer,
-        Self::CreateContainer,
-        Self::StartContainer,
-        Self::StopContainer,
-        Self::RemoveContainer,
-        Self::ReadLogs,
-        Self::ListNetworks,
-        Self::InspectNetwork,
-        Self::CreateNetwork,
-        Self::RemoveNetwork,
-        Self::ConnectNetwork,
-        Self::DisconnectNetwork,
-        Self::InspectImage,
-        Self::PullImage,
-        Self::RemoveImage,
-        Self::Subscribe,
-        Self::ReadProxy,
-        Self::ResetProxy,
-        Self::WriteProxy,
-        Self::InspectLeaf,
-        Self::MakeLeaf,
-        Self::SetLeaf,
-        Self::RemoveLeaf,
-        Self::ListLeaves,
-        Self::SaveFiles,
-        Self::LoadFiles,
-        Self::RemoveFiles,
-        Self::FindGiven,
-        Self::Give,
-        Self::TakeBack,
-        Self::ReadPackage,
-        Self::AdoptLeaf,
-        Self::ListInstances,
-    ];
-
     /// Which part of the machine does it.
     pub fn backend(self) -> Backend {
         match self {

@@ -59,7 +59,8 @@ pub trait Volumes: Send + Sync {
     async fn remove_files(&self, instance: &str) -> Result<(), Fault>;
 
     /// Where the files are that were given, in their order; `None` where they are not all there exactly as they
-    /// should be, or one was put in the place of what was given.
+    /// should be, or one was put in the place of what was given. Asked for no files at all it tells whether there is
+    /// anything to take back: `None` where the holder has nothing, nor is anything left of what it had.
     async fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault>;
 
     /// Makes the files of a holder exactly these, and says where they are, in their order. A file that is there as it

@@ -15,6 +15,7 @@ use super::plan::{AppStep, plan};
 
 mod changes;
 mod record;
+mod revisions;
 
 const COMPOSE: &str = "services:
   web: { image: 'web:1', expose: ['8080'], environment: { URL: 'pg://u:${PW}@db' }, depends_on: { db: { condition: service_started } } }

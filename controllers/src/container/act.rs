@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hearth_capabilities::containers::{BoundFolder, JoinedNetwork, NewContainer};
+use hearth_capabilities::containers::{BoundFolder, ContainerFacts, JoinedNetwork, NewContainer};
+use hearth_engine::Object;
 use hearth_engine::controller::{StepError, Wanted, spec_hash};
 use hearth_kinds::Container;
 use hearth_kinds::container::NetworkLink;
 use hearth_meta::Reason;
-use hearth_meta::labels::SECRET_ENV;
+use hearth_meta::labels::{OWNER_UID, SECRET_ENV};
 use hearth_meta::quantity::{parse_bytes, parse_millicpus};
 
 use super::diff::{bound_files, memory_folder};
@@ -21,6 +22,25 @@ use crate::fault::failed;
 pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 
 impl ContainerController {
+    /// Removes a container that no object stands for any more, and what it was given.
+    ///
+    /// Here the files go first, and the container is stopped by then: with it goes all that leads to them, since no
+    /// object is left to come back for its sake. Cut off in between, the container is found again by the next survey.
+    pub(super) async fn remove_orphan(&self, container: &ContainerFacts) -> Result<(), StepError> {
+        let containers = &self.hands.containers;
+        let grace = container.stop_grace.unwrap_or(DEFAULT_GRACE);
+        containers.stop(&container.id, grace).await.map_err(failed)?;
+        let key = self.naming.key("Container", &container.name);
+        if let (Some(key), Some(instance)) = (key, container.labels.get(OWNER_UID)) {
+            let successor = self.store.get(&key).filter(|object| is_of(object, instance));
+            // Whoever has come to its name in the same app has its files in the same place, and sees to them.
+            if successor.is_none() {
+                self.hands.volumes.take_back(instance, &key.name).await.map_err(failed)?;
+            }
+        }
+        containers.remove(&container.id).await.map_err(failed)
+    }
+
     pub(super) async fn carry_out(
         &self,
         step: &ContainerStep,
@@ -39,10 +59,9 @@ impl ContainerController {
             }
             ContainerStep::Start(id) => containers.start(id).await.map_err(failed),
             ContainerStep::Stop { id, grace } => containers.stop(id, *grace).await.map_err(failed),
-            ContainerStep::Remove(id) => {
-                // First, since nobody comes back for the files of a container that is gone.
-                self.hands.volumes.take_back(wanted.owner_uid(), wanted.name()).await.map_err(failed)?;
-                containers.remove(id).await.map_err(failed)
+            ContainerStep::Remove(id) => containers.remove(id).await.map_err(failed),
+            ContainerStep::TakeBack => {
+                self.hands.volumes.take_back(wanted.owner_uid(), wanted.name()).await.map_err(failed)
             }
         }
     }
@@ -134,6 +153,12 @@ impl ContainerController {
             hostname: spec.hostname.clone(),
         })
     }
+}
+
+/// Whether what is made for an object is made in the name of this uid, as by [`Wanted::owner_uid`].
+fn is_of(object: &Object, uid: &str) -> bool {
+    let label = object.metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
+    object.owners().next().or(label.map(String::as_str)).unwrap_or_else(|| object.uid()) == uid
 }
 
 pub(super) fn grace(wanted: &Wanted<Container>) -> Duration {

@@ -62,6 +62,10 @@ pub(super) fn seen(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Seen {
             Some(stray.name.clone()),
         )]);
     }
+    if wanted.gone && facts.still_holds {
+        // Whatever stands in its place, or nothing: it has not gone before its files have.
+        return Seen::Ours(Vec::new());
+    }
     let Some(container) = &facts.container else {
         // A finished job, and what should be stopped, need no container.
         return if finished || stopped { Seen::Ours(Vec::new()) } else { Seen::Absent };

@@ -44,6 +44,13 @@ impl ContainerController {
         Ok(Ok(GivenSeen { paths, hash: self.store.keyed_hash(&all) }))
     }
 
+    /// Whether files are still given to a container that is not there: a secret must not outlast who may read it.
+    pub(super) async fn still_holds(&self, wanted: &Wanted<Container>) -> Result<bool, Blind> {
+        let (instance, holder) = (wanted.owner_uid().to_owned(), wanted.name().to_owned());
+        let anything = Given { instance, holder, files: Vec::new() };
+        Ok(self.hands.volumes.find_given(&anything).await.map_err(blind)?.is_some())
+    }
+
     /// The files with what is in them.
     pub(super) async fn given(&self, wanted: &Wanted<Container>) -> Result<Result<Given, NotYet>, Blind> {
         let declared = &wanted.object.spec.files;

@@ -40,6 +40,8 @@ pub struct ContainerSeen {
     pub(super) volumes: BTreeMap<String, Result<String, String>>,
     /// The files it is given, or why they cannot be given yet.
     pub(super) files: Result<GivenSeen, NotYet>,
+    /// Whether none is there that was made for this object, and files are given to it all the same.
+    pub(super) still_holds: bool,
     /// Each network, by the Network's name.
     pub(super) networks: BTreeMap<String, NetworkSeen>,
     /// What each dependency lacks; met ones are left out.
@@ -99,6 +101,9 @@ impl ContainerController {
         let whose = container
             .as_ref()
             .map_or(Ownership::Foreign, |container| ownership(&container.labels, wanted.uid(), &self.store));
+        // A predecessor has its files in the same place.
+        let is_there = matches!(whose, Ownership::Mine | Ownership::Predecessor) || !strays.is_empty();
+        let still_holds = !is_there && self.still_holds(wanted).await?;
         let mine = container.as_ref().filter(|_| whose == Ownership::Mine);
         let crashes = mine.map(|container| crashes(wanted, container)).unwrap_or_default();
         let log_tail = match mine {
@@ -117,6 +122,7 @@ impl ContainerController {
             env,
             volumes,
             files: self.look_at_given(wanted).await?,
+            still_holds,
             networks: spec
                 .networks
                 .iter()

@@ -36,9 +36,22 @@ pub enum ContainerStep {
     },
     /// Removes it, by id.
     Remove(String),
+    /// Takes back the files that were given to it.
+    TakeBack,
 }
 
+/// A container goes first and its files after it. So none stands without what it has mounted, whenever somebody or the
+/// engine itself starts it once more; and whatever cuts us off in between, or whoever else removed the container, the
+/// next look finds files that nobody has. Until then what is gone keeps its finalizer.
 pub(super) fn plan(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<ContainerStep> {
+    let plan = plan_for_container(wanted, facts);
+    // One that is about to be made is given its files anew, in the place of those that are left.
+    let gives_anew =
+        plan.steps.first() == Some(&ContainerStep::Create) && !wanted.object.spec.files.is_empty();
+    if facts.still_holds && !gives_anew { Plan::steps(vec![ContainerStep::TakeBack]) } else { plan }
+}
+
+fn plan_for_container(wanted: &Wanted<Container>, facts: &ContainerSeen) -> Plan<ContainerStep> {
     let spec = &wanted.object.spec;
     if let Some(stray) = facts.strays.first() {
         let stop = (stray.state == "running")
@@ -310,6 +323,7 @@ impl Step for ContainerStep {
             Self::Start(_) => "Start the container".into(),
             Self::Stop { .. } => "Stop the container".into(),
             Self::Remove(_) => "Remove the container".into(),
+            Self::TakeBack => "Take back the files it was given".into(),
         }
     }
 
@@ -325,6 +339,7 @@ impl Step for ContainerStep {
             Self::Start(_) => ("Started", "Started the container".into()),
             Self::Stop { .. } => ("Stopped", "Stopped the container".into()),
             Self::Remove(_) => ("Removed", "Removed the container".into()),
+            Self::TakeBack => ("FilesTakenBack", "Took back the files it was given".into()),
         }
     }
 }

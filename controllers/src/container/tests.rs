@@ -112,6 +112,7 @@ pub(super) fn seen() -> ContainerSeen {
         ]),
         volumes: BTreeMap::from([("data".into(), Ok("/d".into()))]),
         files: Ok(GivenSeen { paths: Some(Vec::new()), hash: String::new() }),
+        still_holds: false,
         networks: BTreeMap::from([(
             "photos".into(),
             NetworkSeen { engine_name: "hearth_household_photos".into(), id: Some("n1".into()) },

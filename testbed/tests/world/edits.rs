@@ -70,6 +70,15 @@ pub(crate) const GOOD: &[Edit] = &[
     good("a known host", |w| set(w, "web", "extra_hosts", json!(["printer:192.168.1.9"]))),
     good("restarts on failure", |w| set(w, "web", "restart", json!("on-failure"))),
     good("a label", |w| set(w, "web", "labels", json!({ "colour": "blue" }))),
+    good("another setting in a file", |w| w.files["configs"]["hall"]["content"] = json!("name = other")),
+    good("a file for more to read", |w| set(w, "db", "configs", json!(["hall"]))),
+    good("a file of another mode", |w| {
+        set(w, "web", "secrets", json!([{ "source": "word", "mode": "0440", "uid": "1000" }]));
+    }),
+    good("no files", |w| {
+        unset(w, "web", "configs");
+        unset(w, "web", "secrets");
+    }),
     good("no order", |w| unset(w, "web", "depends_on")),
     good("one more service", |w| {
         w.services["cache"] = json!({ "image": "registry.home/cache:1" });
@@ -117,6 +126,7 @@ pub(crate) const BAD: &[Edit] = &[
     bad("a field nobody knows", "colour", |w| set(w, "web", "colour", json!("blue"))),
     bad("a port of no number", "expose", |w| set(w, "web", "expose", json!(["door"]))),
     bad("a main port past all ports", "mainPort", |w| field(w, "mainPort", json!(70_000))),
+    bad("a secret nobody declared", "secrets", |w| set(w, "web", "secrets", json!(["nothing"]))),
     bad("nothing at all", "", |w| w.services = json!({})),
     lame("a secret that is not there", |w| {
         let from = json!({ "secretKeyRef": { "name": "door", "key": "nothing" } });

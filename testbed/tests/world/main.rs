@@ -9,8 +9,9 @@
 //! - `edits`, `people`: every field of an app changed, rightly and wrongly, over any way.
 //! - `starts`: from whatever is on record and stands on the machine.
 //! - `older`: an older data folder that is put back. `overload`: more to do than can be done.
-//! - `bounds`: what a wish may cost.
-//! - `strangers`, `schedule`, `faults`: any fault in any order, beside things of others.
+//! - `bounds`: what a wish may cost. `given`: files that are given to containers, and their end.
+//! - `successors`: what has come to stand for a name since. `jobs`: that a migration runs once.
+//! - `strangers`, `schedule`, `faults`, `judged`: any fault in any order, beside things of others.
 //! - `shrink`, `said`, `told`: a failure is cut down, said as a case, and kept where it fails in the same way.
 
 #![forbid(unsafe_code)]
@@ -31,6 +32,7 @@ mod shrink;
 mod told;
 mod said;
 mod schedule;
+mod judged;
 mod faults;
 mod edits;
 mod people;
@@ -38,3 +40,6 @@ mod starts;
 mod older;
 mod overload;
 mod bounds;
+mod given;
+mod successors;
+mod jobs;

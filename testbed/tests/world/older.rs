@@ -7,8 +7,9 @@ use hearth::world::settle::key;
 use hearth::world::snapshot::{Snapshot, differences};
 use serde_json::json;
 
-use crate::faults::{comparable, leaves};
+use crate::faults::comparable;
 use crate::homes::{page, secret, shop, with};
+use crate::judged::leaves;
 use crate::runs::served;
 use crate::seeds::each_seed;
 use crate::shrink::{cut_down, failure};

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::edits::{BAD, Edit, GOOD};
 use crate::faults::wherever_from;
+use crate::given;
 use crate::homes::{app, secret, shop};
 use crate::runs::served;
 use crate::seeds::each_seed;
@@ -35,6 +36,8 @@ const QUIET: Duration = Duration::from_secs(150);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wish {
     pub(crate) services: Value,
+    /// The configs and secrets that services are given.
+    pub(crate) files: Value,
     pub(crate) fields: Map<String, Value>,
 }
 
@@ -45,7 +48,8 @@ impl Wish {
         let compose: Value = serde_json::from_str(shop["spec"]["compose"].as_str().unwrap()).unwrap();
         let mut fields = shop["spec"].as_object().unwrap().clone();
         fields.remove("compose");
-        Self { services: compose["services"].clone(), fields }
+        let files = json!({ "configs": compose["configs"], "secrets": compose["secrets"] });
+        Self { services: compose["services"].clone(), files, fields }
     }
 
     fn with(&self, edit: &Edit) -> Self {
@@ -56,8 +60,11 @@ impl Wish {
 
     fn app(&self) -> Value {
         let mut app = app("shop", &self.services);
+        let mut compose = self.files.clone();
+        compose["services"] = self.services.clone();
         let spec = app["spec"].as_object_mut().unwrap();
-        spec.retain(|field, _| field == "compose");
+        spec.clear();
+        spec.insert("compose".to_owned(), compose.to_string().into());
         for (field, value) in &self.fields {
             spec.insert(field.clone(), value.clone());
         }
@@ -125,8 +132,9 @@ fn ask(world: &mut World, wish: &Wish) {
     }
 }
 
-/// What must be the same whatever way was taken: data that was kept stays where it was, with the Volumes that keep it
-/// and the folder of an app that was deleted. A container that does not have to run is not made again.
+/// What must be the same whatever way was taken: every object, everything on the machine, and what containers are
+/// given. Data that was kept stays where it was, with the Volumes that keep it and the folder of an app that was
+/// deleted. A container that does not have to run is not made again, nor given anything.
 fn comparable(mut snapshot: Snapshot, wish: &Wish) -> Snapshot {
     let uses = |volume: &str| {
         let services = wish.services.as_object().unwrap().values();
@@ -135,11 +143,18 @@ fn comparable(mut snapshot: Snapshot, wish: &Wish) -> Snapshot {
     };
     let is_idle = |what: &str| what.ends_with("shop-migrate") || wish.is_stopped() && what.contains("shop");
     let is_container = |what: &str| what.starts_with("containers ") || what.starts_with("Container ");
+    let given = given::in_snapshot(&snapshot).into_iter().filter(|(what, _)| {
+        let holder = what.split(' ').nth(1).unwrap_or_default();
+        !is_idle(holder)
+    });
+    let given: Snapshot = given.collect();
     let is_kept = |what: &str| {
         what.strip_prefix("Volume household/shop-").is_some_and(|volume| !uses(volume))
             || what.starts_with("disk")
-            || what.starts_with("instances")
+            // Each way has its own.
+            || what.starts_with("revisions ")
     };
+    snapshot.extend(given);
     snapshot.retain(|what, _| !(is_kept(what) || is_container(what) && is_idle(what)));
     if wish.is_stopped() { wherever_from(snapshot) } else { snapshot }
 }

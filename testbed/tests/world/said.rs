@@ -14,9 +14,12 @@ use crate::schedule::{Act, Entry, Hand};
 /// One entry of a schedule, as the faults of a `disturb`.
 pub(crate) fn faults(entry: &Entry) -> Vec<Value> {
     match entry {
-        Entry::Call(op, nth, verdict) => {
+        Entry::Call(op, nth, times, verdict) => {
             let mut fault = answer(verdict);
             (fault["call"], fault["nth"]) = (name(*op).into(), (*nth).into());
+            if *times > 1 {
+                fault["times"] = (*times).into();
+            }
             vec![fault]
         }
         Entry::Disk(from, times, how) => {
@@ -105,6 +108,7 @@ fn by_hand(hand: Hand) -> Value {
         Hand::Stop(name) => json!({ "container": name, "is": "stopped" }),
         Hand::Kill(name) => json!({ "container": name, "is": "killed" }),
         Hand::Edit(name) => json!({ "container": name, "is": "edited", "env": { "BY_HAND": "yes" } }),
+        Hand::Chmod => json!({ "volume": "shelf/books", "is": "edited", "mode": "0777" }),
         Hand::Prune => json!({ "part": "docker", "is": "pruned" }),
         Hand::Disconnect(name) => json!({ "container": name, "is": "disconnected", "network": "shop" }),
         Hand::RemoveNetwork => json!({ "network": "shop", "is": "removed" }),

@@ -8,16 +8,19 @@ use std::time::Duration;
 use hearth::world::random::Random;
 use hearth::world::{About, Point, Verdict};
 use hearth_capabilities::{Fault, Happening, Volumes};
+use hearth_engine::{Clock, ManualClock};
 use hearth_pretend::{Backend, Op};
 
+use crate::homes::shelf_leaf;
 use crate::strangers::now;
 use crate::world::World;
 
 /// One thing that goes wrong, or that somebody does.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Entry {
-    /// The so-manieth call of this operation goes on like this.
-    Call(Op, usize, Verdict),
+    /// The so-manieth call of this operation goes on like this, and so many in a row with it: a view that is stale stays
+    /// frozen as long.
+    Call(Op, usize, usize, Verdict),
     /// The so-manieth write of the store is refused, and so many after it: with an error, or for want of room.
     Disk(usize, usize, Verdict),
     /// The so-manieth event goes on like this: `Slow` is told twice, anything else but `Go` is lost.
@@ -54,6 +57,8 @@ pub(crate) enum Hand {
     Stop(&'static str),
     Kill(&'static str),
     Edit(&'static str),
+    /// `chmod` on the folder that has a mode.
+    Chmod,
     Prune,
     Disconnect(&'static str),
     RemoveNetwork,
@@ -63,31 +68,26 @@ pub(crate) enum Hand {
     LoseRows,
 }
 
-/// Operations that a running home calls.
-const CALLS: &[Op] = &[
-    Op::ListContainers,
-    Op::InspectContainer,
-    Op::CreateContainer,
-    Op::StartContainer,
-    Op::StopContainer,
-    Op::RemoveContainer,
-    Op::ListNetworks,
-    Op::InspectNetwork,
-    Op::CreateNetwork,
-    Op::RemoveNetwork,
-    Op::ConnectNetwork,
-    Op::InspectImage,
-    Op::PullImage,
-    Op::RemoveImage,
-    Op::ReadProxy,
-    Op::WriteProxy,
-    Op::ResetProxy,
-    Op::InspectLeaf,
-    Op::MakeLeaf,
-    Op::ListLeaves,
-    Op::SaveFiles,
-    Op::LoadFiles,
+/// Calls that are not disturbed, and why. Every other one is.
+const SPARED: &[(Op, &str)] = &[
+    (Op::ReadLogs, "waits at no gate, since people read logs"),
+    (Op::ReadUsage, "waits at no gate, since people read what is used"),
+    (Op::ReadEngine, "waits at no gate, since people read what the engine is"),
+    (Op::Subscribe, "waits at no gate: what is subscribed to breaks off, and each event waits by itself"),
+    (Op::AdoptLeaf, "is called for a person who says whose data it is"),
+    (Op::ListInstances, "is called by a server that starts, before anything runs, and for a person"),
 ];
+
+/// Calls that are disturbed.
+pub(crate) fn calls() -> Vec<Op> {
+    let is_spared = |op: &Op| SPARED.iter().any(|(spared, _)| spared == op);
+    Op::ALL.iter().copied().filter(|op| !is_spared(op)).collect()
+}
+
+/// So many calls in a row may go on alike.
+const FROZEN: usize = 10;
+/// So long at the most. A home that is lied to for longer than it takes to look again tells what it was told.
+const THAWS_AFTER: Duration = Duration::from_secs(60);
 
 /// By how many minutes a wall clock is set: a little, as the summer's hour comes and goes, by days, and by a battery
 /// that was flat.
@@ -104,9 +104,11 @@ fn entry(random: &mut Random, wishes: usize) -> Entry {
     let at = random.next() % 400;
     match random.below(19) {
         0..=6 => {
-            let op = CALLS[random.below(CALLS.len())];
+            let calls = calls();
+            let op = calls[random.below(calls.len())];
             let nth = random.below(if op.change().is_some() { 4 } else { 25 });
-            Entry::Call(op, nth, verdict(random))
+            let times = if random.below(4) == 0 { 2 + random.below(FROZEN) } else { 1 };
+            Entry::Call(op, nth, times, verdict(random))
         }
         7 => Entry::Disk(random.below(60), 1 + random.below(3), Verdict::Lost),
         16 => Entry::Disk(random.below(60), 1 + random.below(25), Verdict::Full),
@@ -147,8 +149,9 @@ fn verdict(random: &mut Random) -> Verdict {
 
 fn hand(random: &mut Random) -> Hand {
     let container = CONTAINERS[random.below(CONTAINERS.len())];
-    match random.below(10) {
+    match random.below(11) {
         0 | 1 => Hand::Remove(container),
+        10 => Hand::Chmod,
         2 => Hand::Stop(container),
         3 => Hand::Kill(container),
         4 => Hand::Edit(container),
@@ -163,22 +166,26 @@ fn hand(random: &mut Random) -> Hand {
 /// How an entry says that a point goes on, where it is about it.
 type Meant = Box<dyn Fn(&Entry) -> Option<Verdict>>;
 
-/// Tells each point how to go on by a schedule, while it is armed.
+/// Tells each point how to go on by a schedule, while it is armed; nothing lasts longer than one call.
 pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn FnMut(&Point) -> Verdict> {
+    verdicts_by(None, schedule, armed)
+}
+
+/// The same, where an answer may be false for several calls until it thaws, by this clock.
+pub(crate) fn verdicts_by(
+    clock: Option<&ManualClock>,
+    schedule: &[Entry],
+    armed: &Rc<Cell<bool>>,
+) -> Box<dyn FnMut(&Point) -> Verdict> {
     let (schedule, armed) = (schedule.to_vec(), armed.clone());
-    let (mut calls, mut writes, mut events) = (BTreeMap::<Op, usize>::new(), 0, 0);
+    let mut calls = Calls { clock: clock.cloned(), counts: BTreeMap::new(), began: BTreeMap::new() };
+    let (mut writes, mut events) = (0, 0);
     Box::new(move |point| {
         if !armed.get() {
             return Verdict::Go;
         }
         let is_meant: Meant = match point {
-            Point::Call(op, _) => {
-                let (op, nth) = (*op, count(calls.entry(*op).or_default()));
-                Box::new(move |entry| match entry {
-                    Entry::Call(of, at, verdict) if *of == op && *at == nth => Some(verdict.clone()),
-                    _ => None,
-                })
-            }
+            Point::Call(op, object) => return calls.verdict(&schedule, *op, object),
             Point::Write => {
                 let nth = count(&mut writes);
                 Box::new(move |entry| match entry {
@@ -203,6 +210,47 @@ pub(crate) fn verdicts(schedule: &[Entry], armed: &Rc<Cell<bool>>) -> Box<dyn Fn
     })
 }
 
+/// The calls so far.
+struct Calls {
+    clock: Option<ManualClock>,
+    counts: BTreeMap<Op, usize>,
+    /// Since when each entry is at work, by its place in the schedule.
+    began: BTreeMap<usize, Duration>,
+}
+
+impl Calls {
+    fn verdict(&mut self, schedule: &[Entry], op: Op, object: &str) -> Verdict {
+        let nth = count(self.counts.entry(op).or_default());
+        for (place, entry) in schedule.iter().enumerate() {
+            let Entry::Call(of, at, times, verdict) = entry else { continue };
+            let since = nth.checked_sub(*at).filter(|since| since < times);
+            let Some(since) = since.filter(|_| *of == op && self.is_frozen(place)) else { continue };
+            // Whether there is anything to take back is asked once, of what is gone for good then. Who hears that there
+            // is nothing has no other way to know.
+            let may_be_told = !(object.ends_with(" at all") && is_lie(verdict));
+            return match verdict {
+                _ if !may_be_told => Verdict::Go,
+                // What it was at the same moment still.
+                Verdict::Stale(looks) => Verdict::Stale(looks + since),
+                other => other.clone(),
+            };
+        }
+        Verdict::Go
+    }
+
+    /// Whether an entry is yet to thaw; from now on its time runs.
+    fn is_frozen(&mut self, place: usize) -> bool {
+        let Some(clock) = &self.clock else { return self.began.insert(place, Duration::ZERO).is_none() };
+        let now = clock.elapsed();
+        now.saturating_sub(*self.began.entry(place).or_insert(now)) <= THAWS_AFTER
+    }
+}
+
+/// Whether an answer is not the truth, as against one that does not come.
+pub(crate) fn is_lie(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Stale(_) | Verdict::Empty | Verdict::Partial)
+}
+
 /// Counts one more, and says which it is.
 fn count(counted: &mut usize) -> usize {
     *counted += 1;
@@ -210,6 +258,19 @@ fn count(counted: &mut usize) -> usize {
 }
 
 impl Hand {
+    /// Whether it touches a container of that name.
+    pub(crate) fn is_about(self, container: &str) -> bool {
+        match self {
+            Self::Remove(name)
+            | Self::Stop(name)
+            | Self::Kill(name)
+            | Self::Edit(name)
+            | Self::Disconnect(name) => name == container,
+            Self::Prune => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn act(self, world: &World) {
         let machine = &world.machine;
         let named = |name: &str| format!("hearth_household_{name}");
@@ -220,6 +281,7 @@ impl Hand {
             Self::Edit(name) => {
                 machine.edit(&named(name), |facts| drop(facts.env.insert("BY_HAND".into(), "yes".into())));
             }
+            Self::Chmod => machine.chmod_leaf(&shelf_leaf(), 0o777),
             Self::Prune => machine.prune_containers(),
             Self::Disconnect(name) => machine.disconnect("hearth_household_shop", &named(name)),
             Self::RemoveNetwork => machine.remove_network("hearth_household_shop"),

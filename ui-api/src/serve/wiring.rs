@@ -115,6 +115,20 @@ pub fn machine(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Hands>
     })
 }
 
+/// What an earlier process died over deleting is erased beside everything else: it may be much.
+pub(super) fn erase_remains(config: &Config) {
+    if config.pretend {
+        return;
+    }
+    let folder = instances(&config.data_dir);
+    std::thread::spawn(move || {
+        let volumes = hearth_linux::LinuxVolumes::new(folder).map_err(|fault| vec![fault]);
+        for fault in volumes.and_then(|volumes| volumes.erase_remains()).err().into_iter().flatten() {
+            tracing::warn!(error = %fault, "what was deleted may still be on the disk; the next start tries again");
+        }
+    });
+}
+
 /// Where the instances' folders are.
 fn instances(data_dir: &Path) -> PathBuf {
     data_dir.join("instances")

@@ -328,19 +328,24 @@ impl Volumes for Gated {
     }
 
     async fn instances(&self) -> Result<Vec<String>, Fault> {
-        self.change(Op::ListInstances, String::new(), self.machine.instances()).await
+        self.look(Op::ListInstances, String::new(), self.machine.instances()).await
     }
 
     async fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault> {
-        self.change(Op::FindGiven, given.holder.clone(), self.machine.find_given(given)).await
+        // Whether there is anything at all is another question, and has answers of its own.
+        let what = if given.files.is_empty() { " at all" } else { "" };
+        let object = format!("{}/{}{what}", given.instance, given.holder);
+        self.look(Op::FindGiven, object, self.machine.find_given(given)).await
     }
 
     async fn give(&self, given: &Given) -> Result<Vec<String>, Fault> {
-        self.change(Op::Give, given.holder.clone(), self.machine.give(given)).await
+        let object = format!("{}/{}", given.instance, given.holder);
+        self.change(Op::Give, object, self.machine.give(given)).await
     }
 
     async fn take_back(&self, instance: &str, holder: &str) -> Result<(), Fault> {
-        self.change(Op::TakeBack, holder.to_owned(), self.machine.take_back(instance, holder)).await
+        let object = format!("{instance}/{holder}");
+        self.change(Op::TakeBack, object, self.machine.take_back(instance, holder)).await
     }
 
     async fn read_package(&self, path: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault> {

@@ -1,7 +1,8 @@
 //! How a home stands: every object and everything on the machine, without what differs from run to run.
 //!
 //! Uids become the names of their objects; times, the ids that the machine gives, addresses, and the subnets that are
-//! dealt out first come first served become one word each. Versions, generations and counts are left out.
+//! dealt out first come first served become one word each. Versions, generations and counts are left out, and of the
+//! Revisions, whose names are made of what they hold, only how many each app has is told.
 
 use std::collections::BTreeMap;
 
@@ -58,6 +59,12 @@ impl World {
         for object in objects.iter().filter(|object| object.kind != "Revision") {
             let value = plain(&object.to_value(), &names, VOLATILE);
             snapshot.insert(object.key().to_string(), value);
+        }
+        for revision in objects.iter().filter(|object| object.kind == "Revision") {
+            let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();
+            let of = revision.spec()["app"].as_str().unwrap_or_default();
+            let count = snapshot.entry(format!("revisions {namespace}/{of}")).or_insert(Value::from(0));
+            *count = Value::from(count.as_u64().unwrap_or_default() + 1);
         }
         snapshot.extend(self.machine_snapshot(&names));
         snapshot
@@ -175,5 +182,19 @@ fn in_words(text: &str, names: &BTreeMap<String, String>) -> String {
             words = words.replace(uid, name);
         }
     }
-    if words.starts_with("10.89.") { "an address".to_owned() } else { words }
+    if words.starts_with("10.89.") {
+        "an address".to_owned()
+    } else {
+        without_number(&words).unwrap_or(words)
+    }
+}
+
+/// A file that is given to a container is called by its place and by a number that the machine gives.
+fn without_number(text: &str) -> Option<String> {
+    let (above, name) = text.rsplit_once('/').unwrap_or(("", text));
+    let (place, number) = name.split_once('-')?;
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_given = above.is_empty() || above.contains("/given/");
+    (is_given && is_number(place) && is_number(number))
+        .then(|| text[..text.len() - number.len()].to_owned() + "a number")
 }

@@ -12,7 +12,7 @@ use super::given::GIVEN;
 use super::{Disk, NEW, check_instance, erase, plain_parts};
 
 /// Where an instance's files are, beside its `data`.
-const FILES: &str = "files";
+pub(super) const FILES: &str = "files";
 
 /// Far above what Hearth writes; a bound, so that a strange file cannot fill the memory.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;

@@ -14,7 +14,7 @@ use rustix::fs::{FileType, Gid, Mode, OFlags, Stat, Uid};
 use super::fault::{ReadFault, WriteFault};
 use super::files::{own, own_or_none};
 use super::folder::Folder;
-use super::{Disk, NEW, check_instance, erase};
+use super::{Disk, GONE, NEW, check_instance, erase};
 
 /// Where they are, beside the instance's `data` and `files`.
 pub(super) const GIVEN: &str = "given";
@@ -26,7 +26,11 @@ impl Disk {
     pub(super) fn find_given(&self, given: &Given) -> Result<Option<Vec<String>>, Fault> {
         check(given)?;
         let root = self.open()?;
-        let Some(folder) = open(&root, &given.instance, &given.holder)? else { return Ok(None) };
+        let Some(all) = open(&root, &given.instance)? else { return Ok(None) };
+        let Some(folder) = own_or_none(all.find(&given.holder)?, &all, &given.holder)? else {
+            let is_left = given.files.is_empty() && has_remains(&all, &given.holder)?;
+            return Ok(is_left.then(Vec::new));
+        };
         let names = names(&folder)?;
         let found: Vec<Option<String>> = given
             .files
@@ -86,10 +90,19 @@ fn check(given: &Given) -> Result<(), Fault> {
     }
 }
 
-fn open(root: &Folder, instance: &str, holder: &str) -> Result<Option<Folder>, Fault> {
+/// The folder of all holders of an instance.
+fn open(root: &Folder, instance: &str) -> Result<Option<Folder>, Fault> {
     let Some(folder) = own_or_none(root.find(instance)?, root, instance)? else { return Ok(None) };
-    let Some(all) = own_or_none(folder.find(GIVEN)?, &folder, GIVEN)? else { return Ok(None) };
-    own_or_none(all.find(holder)?, &all, holder)
+    own_or_none(folder.find(GIVEN)?, &folder, GIVEN)
+}
+
+/// Whether a process died while it took files back from this holder: what it had hidden may be secret.
+fn has_remains(all: &Folder, holder: &str) -> Result<bool, Fault> {
+    let is_of_holder = |name: &[u8]| {
+        let hidden = std::str::from_utf8(name).ok().and_then(|name| name.strip_prefix(GONE)?.split_once('-'));
+        hidden.is_some_and(|(_, hidden)| hidden == holder)
+    };
+    Ok(all.entries()?.iter().any(|entry| is_of_holder(entry.name.as_bytes())))
 }
 
 /// Every name in the folder that is not hidden.

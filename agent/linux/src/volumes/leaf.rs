@@ -248,7 +248,7 @@ impl Disk {
 }
 
 /// The names of folders that Hearth could have made.
-fn plain_folders(folder: &Folder) -> Result<Vec<String>, Fault> {
+pub(super) fn plain_folders(folder: &Folder) -> Result<Vec<String>, Fault> {
     let entries = folder.entries()?.into_iter().filter(|entry| entry.kind == FileType::Directory);
     let names = entries.filter_map(|entry| entry.name.into_string().ok());
     Ok(names.filter(|name| !name.starts_with(HIDDEN)).collect())

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use hearth_capabilities::Fault;
 use hearth_capabilities::contract::volumes::{VolumeWorld, keep};
-use hearth_capabilities::volumes::{GivenFile, Leaf, LeafState, Volumes};
+use hearth_capabilities::volumes::{Given, GivenFile, Leaf, LeafState, Volumes};
 use hearth_linux::LinuxVolumes;
 use tempfile::TempDir;
 
@@ -186,6 +186,65 @@ async fn what_was_left_half_deleted_is_cleared_by_the_next_removal() {
     assert_eq!(world.hands.list().await, Ok(Vec::new()));
     world.hands.remove(&leaf(), MARKER).await.unwrap();
     assert!(!half.exists());
+}
+
+#[tokio::test]
+async fn what_was_left_half_taken_back_is_told_of_and_cleared_by_the_next_time() {
+    let Some(world) = world() else { return };
+    let file = GivenFile { bytes: b"secret".to_vec(), mode: 0o400, uid: 0, gid: 0 };
+    let file = GivenFile {
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        ..file
+    };
+    let given = Given { instance: "i".into(), holder: "web".into(), files: vec![file] };
+    world.hands.give(&given).await.unwrap();
+    let all = world.folder.path().join("instances/i/given");
+    std::fs::rename(all.join("web"), all.join(".hearth-gone-0-web")).unwrap();
+    let anything = |holder: &str| Given { holder: holder.into(), files: Vec::new(), ..given.clone() };
+    assert_eq!(world.hands.find_given(&given).await, Ok(None));
+    assert_eq!(world.hands.find_given(&anything("web")).await, Ok(Some(Vec::new())));
+    assert_eq!(world.hands.find_given(&anything("eb")).await, Ok(None), "of another");
+    world.hands.take_back("i", "web").await.unwrap();
+    assert_eq!(world.hands.find_given(&anything("web")).await, Ok(None));
+    assert!(!all.exists());
+}
+
+/// Whoever wished it gone sees it gone and asks no more: a server that died half way finishes with its next start.
+#[tokio::test]
+async fn what_was_left_half_deleted_anywhere_is_erased_by_whoever_starts_to_serve() {
+    let Some(world) = world() else { return };
+    make(&world).await;
+    std::fs::create_dir(world.path(&leaf()).join(".hearth-gone-0-its-own")).unwrap();
+    let other = Leaf { instance: "j".into(), path: "db/pgdata".into() };
+    world.hands.make(&other, MARKER, None, None).await.unwrap();
+    world.hands.save_files("i", &BTreeMap::from([("compose.yaml".into(), b"x".to_vec())])).await.unwrap();
+    let instances = world.folder.path().join("instances");
+    let hide = |at: &str, name: &str| {
+        let at = instances.join(at);
+        std::fs::create_dir_all(&at).unwrap();
+        if at.join(name).exists() {
+            std::fs::rename(at.join(name), at.join(format!(".hearth-gone-0-{name}"))).unwrap();
+        } else {
+            std::fs::create_dir(at.join(format!(".hearth-gone-0-{name}"))).unwrap();
+            std::fs::write(at.join(format!(".hearth-gone-0-{name}/0-17")), "secret").unwrap();
+        }
+        at.join(format!(".hearth-gone-0-{name}"))
+    };
+    let remains = [
+        hide("j/data/db", "pgdata"),
+        hide("i/given", "web"),
+        hide("i", "files-of-before"),
+        hide("k", "files"),
+    ];
+    world.hands.erase_remains().unwrap();
+    for remains in &remains {
+        assert!(!remains.exists(), "{}", remains.display());
+    }
+    assert!(!instances.join("k").exists() && !instances.join("i/given").exists());
+    assert!(world.path(&leaf()).join(".hearth-gone-0-its-own").exists(), "what is in a leaf is its app's");
+    assert_eq!(world.hands.load_files("i").await.unwrap().map(|files| files.len()), Some(1));
+    assert_eq!(world.hands.list().await.unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -79,6 +79,16 @@ pub(super) async fn what_was_given_is_taken_back_from_its_holder_alone(world: &d
     world.volumes().take_back("nobody", "web").await.expect("none is success");
 }
 
+pub(super) async fn whether_a_holder_has_anything_is_told_without_naming_it(world: &dyn VolumeWorld) {
+    let anything = given(&[]);
+    assert_eq!(find(world, &anything).await, None);
+    give(world, &given(&["one", "two"])).await;
+    assert_eq!(find(world, &anything).await, Some(Vec::new()));
+    assert_eq!(find(world, &Given { holder: "we".to_owned(), ..anything.clone() }).await, None, "of another");
+    world.volumes().take_back("i", "web").await.expect("files can be taken back");
+    assert_eq!(find(world, &anything).await, None);
+}
+
 pub(super) async fn removing_files_takes_back_what_was_given_and_leaves_the_data(world: &dyn VolumeWorld) {
     make(world, &leaf("i", "pgdata")).await;
     let wanted = given(&["one"]);

@@ -21,6 +21,7 @@ use super::given::{
     given_files_are_as_they_were_asked_for, holders_that_are_not_plain_are_refused,
     removing_files_takes_back_what_was_given_and_leaves_the_data,
     what_was_given_is_taken_back_from_its_holder_alone,
+    whether_a_holder_has_anything_is_told_without_naming_it,
 };
 use crate::volumes::{GivenFile, Leaf, LeafFacts, LeafState, ListedLeaf};
 use crate::{Fault, Volumes};
@@ -120,6 +121,7 @@ macro_rules! volume_promises {
             removing_files_leaves_the_data
             removing_files_again_is_success
             given_files_are_as_they_were_asked_for
+            whether_a_holder_has_anything_is_told_without_naming_it
             another_content_has_another_place
             a_given_file_that_was_changed_by_hand_is_made_in_another_place
             what_was_given_is_taken_back_from_its_holder_alone

@@ -1,15 +1,18 @@
 //! Files a container is given: what differs, what is waited for, and what counts as another wish.
 
 use hearth_capabilities::containers::BoundFolder;
-use hearth_engine::controller::{Plan, Seen};
-use hearth_kinds::ContainerSpec;
+use hearth_engine::controller::{Plan, Seen, Wanted};
 use hearth_kinds::container::{EnvPart, GivenFile};
+use hearth_kinds::{Container, ContainerSpec, Power};
 use hearth_meta::Reason;
 
-use super::{fields, first_step, spec, stop, wanted, with};
+use super::{fields, first_step, job, spec, stop, wanted, with};
+use crate::container::diff;
 use crate::container::given::GivenSeen;
 use crate::container::observe::ContainerSeen;
-use crate::container::{diff, plan::plan};
+use crate::container::plan::{ContainerStep, plan};
+use crate::jobs::Completion;
+use crate::naming::Ownership;
 
 /// A container with one file, and it is there.
 fn with_file() -> (ContainerSpec, ContainerSeen) {
@@ -77,4 +80,57 @@ fn another_content_of_a_given_file_is_another_wish() {
     assert_eq!(diff::target(&wanted, &seen), before);
     seen.files = Ok(GivenSeen { paths: None, hash: "h2".into() });
     assert_ne!(diff::target(&wanted, &seen), before);
+}
+
+fn job_with_file() -> ContainerSpec {
+    ContainerSpec { files: with_file().0.files, ..job() }
+}
+
+/// The same without a container, and with files that are still given to it.
+fn left_behind() -> ContainerSeen {
+    ContainerSeen { container: None, ownership: Ownership::Foreign, still_holds: true, ..with_file().1 }
+}
+
+#[test]
+fn files_go_after_their_container_and_never_before_it() {
+    let (spec, seen) = with_file();
+    let gone = Wanted { gone: true, ..wanted(spec) };
+    assert_eq!(plan(&gone, &seen).steps, [stop("c1"), ContainerStep::Remove("c1".into())]);
+    assert_eq!(plan(&gone, &left_behind()).steps, [ContainerStep::TakeBack]);
+    let nothing = ContainerSeen { still_holds: false, ..left_behind() };
+    assert_eq!((plan(&gone, &nothing), diff::seen(&gone, &nothing)), (Plan::nothing(), Seen::Absent));
+}
+
+/// As where people removed the container themselves, or its container engine forgot everything.
+#[test]
+fn what_is_gone_has_not_gone_while_files_are_given_to_it() {
+    for ownership in [Ownership::Foreign, Ownership::OtherHome] {
+        let in_its_place = ContainerSeen { ownership, still_holds: true, ..with_file().1 };
+        for seen in [left_behind(), in_its_place] {
+            // Also where the wish that declared them is no longer known.
+            for spec in [with_file().0, spec()] {
+                let gone = Wanted { gone: true, ..wanted(spec) };
+                assert_eq!(first_step(&gone, &seen), Some(ContainerStep::TakeBack));
+                assert_eq!(diff::seen(&gone, &seen), Seen::Ours(Vec::new()), "which keeps the finalizer");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_that_no_container_is_made_for_are_taken_back() {
+    let check = |expected: ContainerStep, wanted: Wanted<Container>, change: fn(&mut ContainerSeen)| {
+        let mut seen = left_behind();
+        change(&mut seen);
+        assert_eq!(first_step(&wanted, &seen), Some(expected));
+    };
+    let service = || with_file().0;
+    check(ContainerStep::TakeBack, wanted(ContainerSpec { power: Power::Stopped, ..service() }), |_| {});
+    check(ContainerStep::TakeBack, wanted(service()), |seen| seen.image = None);
+    check(ContainerStep::TakeBack, wanted(spec()), |_| {});
+    check(ContainerStep::TakeBack, wanted(job_with_file()), |seen| {
+        let completed_for = diff::job_hash(&job_with_file());
+        seen.recorded = Some(Completion { completed_for, completed_at: None });
+    });
+    check(ContainerStep::Create, wanted(service()), |_| {});
 }
