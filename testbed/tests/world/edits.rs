@@ -31,7 +31,10 @@ fn set(wish: &mut Wish, service: &str, field: &str, value: Value) {
 }
 
 fn unset(wish: &mut Wish, service: &str, field: &str) {
-    wish.services[service].as_object_mut().unwrap().remove(field);
+    // A service that was taken out has none of it.
+    if let Some(service) = wish.services.get_mut(service).and_then(Value::as_object_mut) {
+        service.remove(field);
+    }
 }
 
 fn field(wish: &mut Wish, name: &str, value: Value) {
