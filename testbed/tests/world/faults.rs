@@ -20,7 +20,7 @@ use hearth_pretend::{Backend, Op};
 use serde_json::{Value, json};
 
 use crate::given;
-use crate::homes::{packaged_shop, put_package, secret, shelf, shop, with};
+use crate::homes::{packaged_shop, secret, shelf, shop, with};
 use crate::judged::{Data, disturbances, each_is_made_seldom, wishes};
 use crate::runs::served;
 use crate::said;
@@ -99,7 +99,6 @@ pub(crate) fn ask(
 fn disturbed_home(seed: u64) -> World {
     let mut world = served(seed);
     plant(&world.machine);
-    put_package(&world.machine);
     world.apply(&shelf());
     fulfil(&mut world, 0);
     world.settle();

@@ -76,8 +76,10 @@ fn most_runs(schedule: &[Entry]) -> u64 {
     }
     let broken_off = |entry: &Entry| match entry {
         Entry::At(_, Act::Hand(hand)) => u64::from(hand.is_about("shop-migrate")),
-        Entry::Call(Op::InspectContainer | Op::ListContainers | Op::LoadFiles, _, times, verdict) => {
-            if is_lie(verdict) { *times as u64 } else { 0 }
+        Entry::Call(Op::InspectContainer | Op::ListContainers | Op::LoadFiles, _, times, verdict)
+            if is_lie(verdict) =>
+        {
+            *times as u64
         }
         _ => 0,
     };

@@ -12,6 +12,8 @@ use hearth_meta::labels;
 use hearth_pretend::Machine;
 use serde_json::{Value, json};
 
+use crate::homes::put_package;
+
 /// What another Hearth made them for.
 const UID: &str = "5ef1b2f0-0000-4000-8000-000000000001";
 /// What theirs are made of.
@@ -31,8 +33,9 @@ pub(crate) fn steps() -> Vec<Value> {
         .collect()
 }
 
-/// Puts them all there.
+/// Puts them all there, and beside them the package that an app may be made from.
 pub(crate) fn plant(machine: &Machine) {
+    put_package(machine);
     let image = machine.put_image(IMAGE, ImageDefaults::default(), BTreeMap::new()).unwrap();
     let others = BTreeMap::from([
         (labels::UID.to_owned(), UID.to_owned()),
