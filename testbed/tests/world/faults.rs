@@ -86,7 +86,7 @@ pub(crate) fn ask(
 ) -> Vec<tokio::task::JoinHandle<Result<(), hearth_engine::WriteError>>> {
     if wish == DESTROYED {
         // What becomes of the data has to be said before it goes.
-        return vec![Wish(asked(wish)).ask(world)];
+        return vec![Wish::of(asked(wish)).ask(world)];
     }
     let soon = |asked: Asked| match asked {
         Asked::Apply(object) => world.apply_soon(&object),
