@@ -89,7 +89,7 @@ fn every_wish_is_carried_out_within_its_ceiling_of_steps_and_writes() {
     let cost = cost_of(&mut world, apply(shop("shop", "1")));
     failed.extend(check("a shop is installed", &cost, &ceiling(47, 25, 590, 15)));
     let cost = cost_of(&mut world, apply(shop("shop", "2")));
-    failed.extend(check("it is updated", &cost, &ceiling(28, 20, 420, 8)));
+    failed.extend(check("it is updated", &cost, &ceiling(34, 20, 420, 8)));
     let cost = cost_of(&mut world, apply(stopped));
     failed.extend(check("it is stopped", &cost, &ceiling(15, 5, 313, 3)));
     let cost = cost_of(&mut world, apply(shop("shop", "2")));

@@ -157,9 +157,16 @@ fn plain(value: &Value, names: &BTreeMap<String, String>, left_out: &[&str]) -> 
             let is_over = |value: &Value| value["type"] == "Drifted" && value["status"] == "False";
             list.iter().filter(|value| !is_over(value)).map(|value| plain(value, names, left_out)).collect()
         }
+        // What was made in the name of something that is gone: which uid that had differs from run to run.
+        Value::String(text) if is_uid(text) && !names.contains_key(text) => "a uid of nobody".into(),
         Value::String(text) => Value::String(in_words(text, names)),
         value => value.clone(),
     }
+}
+
+fn is_uid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 /// The text of a file, which the machine keeps as a list of bytes.
