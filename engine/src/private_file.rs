@@ -22,7 +22,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 pub fn create(path: &Path, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     put(path, fill, |beside| {
         std::fs::hard_link(beside, path)?;
-        std::fs::remove_file(beside)
+        // What is not told as made must not be there.
+        std::fs::remove_file(beside).inspect_err(|_| drop(std::fs::remove_file(path)))
     })
 }
 

@@ -1,7 +1,7 @@
 //! The ways in, and how often somebody may come.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,13 +99,18 @@ async fn whoever_guesses_is_slowed_down_and_locks_nobody_out() {
     assert_eq!(code(&ask(&socket, OWN, Some(&super::home::token_of("anna"))).await), 200);
 }
 
+/// The token of a member of a namespace of her own, and the socket to come in by.
+async fn anna_of(home: &Home) -> (String, PathBuf) {
+    home.namespace("anna").await;
+    home.person("anna", "Member", &["anna"]).await;
+    (token_of("anna"), home.server.socket().unwrap().to_owned())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_has_its_measure_of_requests_and_of_streams() {
     let clock = ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap());
     let home = Home::start_by(Arc::new(clock.clone())).await;
-    home.namespace("anna").await;
-    home.person("anna", "Member", &["anna"]).await;
-    let (token, socket) = (super::home::token_of("anna"), home.server.socket().unwrap().to_owned());
+    let (token, socket) = anna_of(&home).await;
     let watch = format!("{OWN}?watch=true&timeoutSeconds=600");
     let mut open_ones = Vec::new();
     for number in 0..16 {
@@ -138,6 +143,12 @@ async fn a_token_has_its_measure_of_requests_and_of_streams() {
     assert_eq!(code(&ask(&socket, OWN, Some(&token)).await), 200);
 }
 
+fn photos_of_anna() -> String {
+    let mut app = super::home::app("photos");
+    app["metadata"]["namespace"] = "anna".into();
+    app.to_string()
+}
+
 /// A request whose body is still to come, but for its last byte.
 async fn begun(socket: &Path, token: &str, body: &str) -> UnixStream {
     let mut stream = UnixStream::connect(socket).await.unwrap();
@@ -154,12 +165,8 @@ async fn begun(socket: &Path, token: &str, body: &str) -> UnixStream {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_begun_with_a_token_is_not_carried_out_once_that_is_revoked() {
     let home = Home::start().await;
-    home.namespace("anna").await;
-    home.person("anna", "Member", &["anna"]).await;
-    let (token, socket) = (super::home::token_of("anna"), home.server.socket().unwrap().to_owned());
-    let mut app = super::home::app("photos");
-    app["metadata"]["namespace"] = "anna".into();
-    let body = app.to_string();
+    let (token, socket) = anna_of(&home).await;
+    let body = photos_of_anna();
     let mut finished = begun(&socket, &token, &body).await;
     finished.write_all(&body.as_bytes()[body.len() - 1..]).await.unwrap();
     assert_eq!(code_of(&mut finished).await, 201);
@@ -178,12 +185,8 @@ async fn what_was_begun_with_a_token_is_not_carried_out_once_that_is_revoked() {
 async fn a_body_that_does_not_come_whole_is_not_called_too_large() {
     let clock = ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap());
     let home = Home::start_by(Arc::new(clock.clone())).await;
-    home.namespace("anna").await;
-    home.person("anna", "Member", &["anna"]).await;
-    let (token, socket) = (super::home::token_of("anna"), home.server.socket().unwrap().to_owned());
-    let mut app = super::home::app("photos");
-    app["metadata"]["namespace"] = "anna".into();
-    let body = app.to_string();
+    let (token, socket) = anna_of(&home).await;
+    let body = photos_of_anna();
     let mut cut = begun(&socket, &token, &body).await;
     cut.shutdown().await.unwrap();
     assert_eq!(code_of(&mut cut).await, 400);
