@@ -71,7 +71,7 @@ fn a_home_at_rest_stays_at_rest_and_restarts_the_same() {
     });
 }
 
-/// What it takes today, about a second and some 9 000 happenings, with room for slower machines: by the time of the
+/// What it takes today, about a second and some 10 800 happenings, with room for slower machines: by the time of the
 /// processor, so that a busy machine fails nothing.
 const MOST_FOR_FIFTY: Duration = Duration::from_secs(8);
 const MOST_HAPPENINGS: u64 = 12_000;

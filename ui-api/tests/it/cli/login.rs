@@ -73,6 +73,17 @@ async fn a_server_is_remembered_once_it_is_trusted_and_took_the_token() {
         let said = home.run_with(&file, &["get", "apps", "--server", address]).await;
         assert!(said.exit == exit && said.err.contains(part), "{address}: {said:?}");
     }
+    // Whoever answers there would be given the token of a file that does not check who that is.
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         clusters: [{{name: c, cluster: {{server: '{server}', insecure-skip-tls-verify: true}}}}]\n\
+         users: [{{name: u, user: {{token: t}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+    );
+    let careless = home.file("careless", &text);
+    let said = home.run_with(&careless, &["get", "apps", "--server", "127.0.0.1:9"]).await;
+    assert!(said.exit == Exit::Usage && said.err.contains("does not check who answers"), "{said:?}");
+    let said = home.run_with(&careless, &["get", "apps"]).await;
+    assert!(said.exit == Exit::NotAllowed, "its own server is asked: {said:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
